@@ -1,0 +1,51 @@
+# tool_claims: durable claims of tool calls
+#
+#   make, make install       build and install (PG_CONFIG names the server)
+#   make installcheck        regress, isolation and Perl tests on a running server
+#   make installcheck-pgtap  pgTAP, in the database that the regress tests leave
+#   make test, make demo     everything a newcomer needs: these two install what
+#                            is missing and start a server of their own
+
+MODULE_big = tool_claims
+OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c)))
+SHLIB_LINK = -lcrypto
+PGFILEDESC = "tool_claims - durable claims of tool calls"
+
+EXTENSION = tool_claims
+DATA = src/tool_claims--0.1.0.sql
+
+REGRESS = canonical_json sha256_digest
+REGRESS_OPTS = --load-extension=tool_claims
+
+ISOLATION =
+ISOLATION_OPTS = --inputdir=test/isolation --load-extension=tool_claims
+
+TAP_TESTS = 1
+PROVE_TESTS = test/t/*.pl
+
+PGTAP_TESTS = $(sort $(wildcard test/pgtap/*.sql))
+PG_PROVE = pg_prove
+
+PG_CONFIG = pg_config
+
+.PHONY: test demo installcheck-pgtap
+
+# these two must run where there is no PostgreSQL yet
+ifneq ($(filter-out test demo,$(or $(MAKECMDGOALS),all)),)
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+ifeq ($(PGXS),)
+$(error $(PG_CONFIG) was not found: install the PostgreSQL server development package, or name it with PG_CONFIG=)
+endif
+include $(PGXS)
+
+$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
+endif
+
+test:
+	@test/run
+
+demo:
+	@test/replay/demo
+
+installcheck-pgtap:
+	PATH='$(bindir)':"$$PATH" $(PG_PROVE) $(PROVE_FLAGS) --dbname $(CONTRIB_TESTDB) $(PGTAP_TESTS)
