@@ -13,7 +13,7 @@ use Test::More;
 use ToolClaims;
 
 my $node = new_server('organization');
-my $set = '-c%20tool_claims.organization=';
+my $set = '-c tool_claims.organization=';
 my $admin = session($node);
 
 foreach my $statement (

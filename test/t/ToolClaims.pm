@@ -60,7 +60,7 @@ sub session
 	my $source = sprintf('dbi:Pg:host=%s;port=%d;dbname=%s',
 		$node->host, $node->port, $option{dbname} // 'postgres');
 
-	$source .= ";options=$option{options}" if defined $option{options};
+	$source .= ";options='$option{options}'" if defined $option{options};
 	return DBI->connect(
 		$source, $role // '', '',
 		{
