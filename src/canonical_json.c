@@ -373,7 +373,7 @@ append_converted(StringInfo to, const EncodingPath *path, const char *text,
 									  back, sizeof(back),
 									  true) != server_length)
 		return false;
-	if (strlen((char *) back) != length || memcmp(back, text, length) != 0)
+	if (strlen((char *) back) != (size_t) length || memcmp(back, text, length) != 0)
 		return false;
 	appendBinaryStringInfo(to, (char *) server, server_length);
 	return true;
