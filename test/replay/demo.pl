@@ -50,7 +50,7 @@ sub connect_as
 {
 	my ($db, $name, $role) = @_;
 
-	return DBI->connect("dbi:Pg:dbname=$db;application_name=$name",
+	return DBI->connect("dbi:Pg:dbname=$db;application_name='$name'",
 		$role, undef,
 		{
 			AutoCommit          => 1,
@@ -157,7 +157,7 @@ sub chapter
 
 sub say
 {
-	print map { "   $_\n" } @_;
+	print map { length ? "   $_\n" : "\n" } @_;
 }
 
 # Runs subs at once, each in a process of its own; returns what they returned.
@@ -410,13 +410,10 @@ sub reconcile
 		undef, $claim->{attempt});
 	say("worker D: order-1005 is \"$claim->{outcome}\", attempt $claim->{attempt}; paid, $outcome");
 
-	say('', 'Worker B was not dead but slow, and now reports that it has paid.');
+	say('', 'Worker B was not dead but slow.  Before it pays, it asks for more time.');
 	my $late = worker('B');
-	eval {
-		$late->do(
-			q{SELECT tool_claims.complete('order-1005', 'call-1', '{"paid": 15.25, "by": "worker B"}', 1)});
-	};
-	say('worker B is refused: ' . refused($late));
+	eval { $late->do(q{SELECT tool_claims.renew('order-1005', 'call-1', 1, '2 s')}) };
+	say('worker B is refused: ' . refused($late), 'So it does not pay.');
 }
 
 # close_books(): prints the books of both sides; returns whether they balance

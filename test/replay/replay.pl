@@ -61,6 +61,7 @@ GetOptions(
 $seed &= 0x7fffffff;
 srand($seed);
 
+$| = 1;
 my $work = File::Temp->newdir;
 my ($passed, $failed) = (0, 0);
 
@@ -167,7 +168,7 @@ BEGIN
 	ORDER BY line
 	LIMIT 1;
 	INSERT INTO effects VALUES ('execute', claim.task_id, claim.tool_call_id, call.line, claim.attempt);
-	PERFORM pg_sleep(0.004 * random());
+	PERFORM pg_sleep(0.01 * random());
 	RETURN call.result;
 END $$
 SQL
@@ -272,6 +273,7 @@ sub run_round
 	printf $file "%07d\n", $_ for @deliveries;
 	close $file;
 	sysopen $file, $queue, O_RDONLY or die "could not open $queue: $!\n";
+	binmode $file;
 
 	for my $number (1 .. $clients)
 	{
@@ -285,10 +287,10 @@ sub run_round
 			next;
 		}
 		srand $client_seed;
-		eval { client($pass, $deliver, $faults, $number, $file); 1 }
-		  or print STDERR "client $number: $@";
-		STDOUT->flush;
-		POSIX::_exit(0);
+		open STDERR, '>>', "$work/stderr";
+		my $good = eval { client($pass, $deliver, $faults, $number, $file); 1 };
+		print "client $number: $@" unless $good;
+		POSIX::_exit($good ? 0 : 1);
 	}
 	close $file;
 
@@ -305,13 +307,21 @@ SQL
 		while ((my $pid = waitpid -1, WNOHANG) > 0)
 		{
 			delete $child{$pid};
+			tally($pass, { 'clients broken' => 1 }) if $?;
 		}
-		sleep 0.005 + rand() * 0.03;
+		sleep 0.002 + rand() * 0.01;
 		if ($faults && %child)
 		{
 			$kill->execute;
 			$killed += ($kill->fetchrow_array)[0];
 		}
+	}
+
+	# what the clients said, without the last words of their backends
+	if (open my $stderr, '<', "$work/stderr")
+	{
+		print grep { !/terminating connection due to administrator command/ } <$stderr>;
+		unlink "$work/stderr";
 	}
 	return $killed;
 }
@@ -359,18 +369,25 @@ sub client
 	{
 		$dbh->do('INSERT INTO answers VALUES (?, ?, ?, ?, ?)', undef, $pass, $delivery,
 			$calls->[ $delivery / $times ]{line},
-			@{ $answer{$delivery} });
+			@{ $answer{$delivery} }[ 0, 1 ]);
 	}
 	tally($pass, $client->{tally}, $dbh);
 	$dbh->commit;
 	$dbh->disconnect;
 }
 
-# A new connection, in the organization of the pass.
+# A new connection, in the organization of the pass, instead of the old one.
 sub connect_client
 {
 	my ($client) = @_;
 
+	# what a dead connection says when it is closed is of no interest
+	if ($client->{dbh})
+	{
+		local $SIG{__WARN__} = sub { };
+		eval { $client->{dbh}->disconnect };
+		delete $client->{dbh};
+	}
 	for my $try (1 .. 50)
 	{
 		return if eval {
@@ -406,7 +423,6 @@ sub dies
 
 	return 0 unless $client->{faults} && rand() < 1 / $once_in;
 	$client->{tally}{"died $where"}++;
-	$client->{dbh}->disconnect;
 	connect_client($client);
 	return 1;
 }
@@ -634,11 +650,12 @@ sub check
 	print "not ok - $what\n";
 	$failed++;
 	print "    error: $@\n" unless $wrong;
-	for my $row (grep { defined } @{ $wrong || [] }[ 0 .. 4 ])
+	return unless $wrong;
+	for my $row (@$wrong[ 0 .. ($#$wrong < 4 ? $#$wrong : 4) ])
 	{
 		print '    ', join(' | ', map { defined $_ ? $_ : '(null)' } @$row), "\n";
 	}
-	printf "    %d in all\n", scalar @$wrong if $wrong;
+	printf "    %d in all\n", scalar @$wrong;
 }
 
 sub check_pass
@@ -682,6 +699,8 @@ SQL
 SELECT 'none' WHERE (SELECT sum(n) FROM tally WHERE pass = ? AND what = 'backends terminated') = 0
 	OR NOT EXISTS (SELECT FROM tally WHERE pass = ? AND what = 'connections lost')
 SQL
+	check("$pass: no client process failed",
+		q{SELECT n FROM tally WHERE pass = ? AND what = 'clients broken'}, $pass);
 	check("$pass: every delivery has one answer", <<'SQL', $times, $pass);
 SELECT t.line, count(a.delivery), count(DISTINCT a.delivery), max(a.result)
 FROM traffic AS t LEFT JOIN answers AS a ON (a.line, a.pass) = (t.line, $2)
@@ -718,6 +737,12 @@ SELECT k.task_id, k.tool_call_id, v.*
 FROM keys AS k LEFT JOIN LATERAL tool_claims.verify_evidence(task_id, tool_call_id) AS v ON true
 WHERE v.ok IS NOT TRUE
 SQL
+	check("$pass: nothing waits for a person", <<'SQL');
+SELECT kind, task_id, tool_call_id FROM tool_claims.attention WHERE kind IN ('uncertain', 'lease_expired')
+SQL
+	return unless $pass eq 'lease';
+
+	# execute() raises an error instead, which takes its event along
 	check("$pass: every conflict that was answered is in the evidence", <<'SQL');
 SELECT k.task_id, k.tool_call_id
 FROM keys AS k
@@ -725,11 +750,6 @@ WHERE (SELECT count(*) FROM tool_claims.evidence(k.task_id, k.tool_call_id) WHER
 	< (SELECT count(*) FROM outcomes AS o
 	   WHERE (o.task_id, o.tool_call_id, o.outcome) = (k.task_id, k.tool_call_id, 'conflict'))
 SQL
-	check("$pass: nothing waits for a person", <<'SQL');
-SELECT kind, task_id, tool_call_id FROM tool_claims.attention WHERE kind IN ('uncertain', 'lease_expired')
-SQL
-	return unless $pass eq 'lease';
-
 	check("$pass: the evidence has one event for each attempt and each finding", <<'SQL', $pass);
 SELECT kind, seen, happened
 FROM (SELECT 'acquired' AS kind,
