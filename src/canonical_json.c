@@ -212,7 +212,7 @@ put_numeric(JsonWriter *writer, Numeric numeric)
 }
 
 /* Writes a string of a jsonb, which is in the server's encoding. */
-static bool
+static inline bool
 put_text(JsonWriter *writer, const char *string, int length, bool *escaped)
 {
 	char	   *utf8 = pg_server_to_any(string, length, PG_UTF8);
@@ -258,12 +258,16 @@ put_token(JsonWriter *writer, JsonbIteratorToken token,
 	size_t		start;
 	bool		escaped;
 
-	/* all but the first of an object or array follow a comma */
+	/* what comes next in an object or array follows a comma */
 	if (writer->depth > 0 && token != WJB_VALUE &&
 		token != WJB_END_ARRAY && token != WJB_END_OBJECT &&
-		strchr("[{:", writer->at[-1]) == NULL &&
-		!json_writer_put_word(writer, ","))
-		return false;
+		writer->at[-1] != '[' && writer->at[-1] != '{' &&
+		writer->at[-1] != ':')
+	{
+		if (!json_writer_reserve(writer, 1))
+			return false;
+		*writer->at++ = ',';
+	}
 
 	switch (token)
 	{

@@ -154,32 +154,42 @@ next_name_byte(const char **name)
 /*
  * Returns the first eight bytes of the name as a number that orders names
  * which differ in them.  Shorter names are filled up with zeros: no name has
- * a NUL of its own.
+ * a NUL of its own.  Eight bytes must be readable, whatever the length.
  */
-static uint64
+static inline uint64
 name_prefix(const char *name, size_t length, bool escaped)
 {
-	unsigned char bytes[sizeof(uint64)] = {0};
+	unsigned char bytes[sizeof(uint64)];
 	uint64		prefix;
 
-	if (!escaped)
-	{
-		memcpy(bytes, name, Min(length, sizeof(bytes)));
-		memcpy(&prefix, bytes, sizeof(prefix));
-		if ((prefix & UINT64CONST(0x8080808080808080)) == 0)
-			return pg_hton64(prefix);
-	}
-	else
+	if (escaped)
 	{
 		const char *end = name + length;
 
+		memset(bytes, 0, sizeof(bytes));
 		for (int i = 0; i < (int) sizeof(bytes) && name < end; i++)
 			bytes[i] = next_name_byte(&name);
+		memcpy(&prefix, bytes, sizeof(prefix));
+		prefix = pg_ntoh64(prefix);
 	}
-	for (int i = 0; i < (int) sizeof(bytes); i++)
-		bytes[i] = utf16_order(bytes[i]);
-	memcpy(&prefix, bytes, sizeof(prefix));
-	return pg_hton64(prefix);
+	else
+	{
+		memcpy(&prefix, name, sizeof(prefix));
+		prefix = pg_ntoh64(prefix);
+		if (length < sizeof(prefix))
+			prefix &= ~(PG_UINT64_MAX >> (8 * length));
+	}
+
+	if ((prefix & UINT64CONST(0x8080808080808080)) != 0)
+	{
+		prefix = pg_hton64(prefix);
+		memcpy(bytes, &prefix, sizeof(prefix));
+		for (int i = 0; i < (int) sizeof(bytes); i++)
+			bytes[i] = utf16_order(bytes[i]);
+		memcpy(&prefix, bytes, sizeof(prefix));
+		prefix = pg_ntoh64(prefix);
+	}
+	return prefix;
 }
 
 /* Compares the names that two members have without their escapes. */
@@ -230,7 +240,8 @@ json_writer_begin_member(JsonWriter *writer, size_t start, bool escaped,
 	JsonLevel  *level = &writer->levels[writer->depth - 1];
 	JsonMember *member;
 
-	if (!json_writer_reserve(writer, 1))
+	/* a colon; and name_prefix reads on behind a short name */
+	if (!json_writer_reserve(writer, sizeof(uint64)))
 		return false;
 	writer->open = array_reserve(writer->open, &writer->open_size,
 								 writer->open_count, 1, sizeof(JsonMember));
