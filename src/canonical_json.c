@@ -138,18 +138,43 @@ report_fault(const JsonFault *fault, size_t position, bool at_end)
 	elog(ERROR, "unexpected kind of JSON fault: %d", (int) fault->kind);
 }
 
+static bool
+is_ascii(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+	{
+		if (IS_HIGHBIT_SET(text[i]))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Returns a text of the server in UTF-8: a copy, or the text itself where that
+ * is the same.
+ */
+static char *
+to_utf8(char *text, size_t *length)
+{
+	char	   *utf8;
+
+	if (GetDatabaseEncoding() == PG_UTF8 || is_ascii(text, *length))
+		return text;
+
+	/* only checks the bytes where the server's encoding is SQL_ASCII */
+	utf8 = pg_server_to_any(text, (int) *length, PG_UTF8);
+	if (utf8 != text)
+		*length = strlen(utf8);
+	return utf8;
+}
+
 /* Returns the canonical form of a JSON text in the server's encoding. */
 CanonicalJson *
 canonical_json_parse(const char *text, size_t length)
 {
 	CanonicalJson *value;
 	JsonFault	fault;
-	char	   *utf8;
-
-	/* also checks the bytes where the server's encoding is SQL_ASCII */
-	utf8 = pg_server_to_any(text, (int) length, PG_UTF8);
-	if (utf8 != text)
-		length = strlen(utf8);
+	char	   *utf8 = to_utf8(unconstify(char *, text), &length);
 
 	value = json_reader_canonicalize(utf8, length, &fault);
 	if (value == NULL)
@@ -213,15 +238,13 @@ put_numeric(JsonWriter *writer, Numeric numeric)
 
 /* Writes a string of a jsonb, which is in the server's encoding. */
 static inline bool
-put_text(JsonWriter *writer, const char *string, int length, bool *escaped)
+put_text(JsonWriter *writer, char *string, size_t length, bool *escaped)
 {
-	char	   *utf8 = pg_server_to_any(string, length, PG_UTF8);
-	bool		written;
+	char	   *utf8 = to_utf8(string, &length);
+	bool		written = json_writer_put_string(writer, utf8, length, escaped);
 
-	if (utf8 == string)
-		return json_writer_put_string(writer, string, length, escaped);
-	written = json_writer_put_string(writer, utf8, strlen(utf8), escaped);
-	pfree(utf8);
+	if (utf8 != string)
+		pfree(utf8);
 	return written;
 }
 
@@ -339,17 +362,6 @@ skip_string(const char *at, const char *end)
 	}
 }
 
-static bool
-is_ascii(const char *text, size_t length)
-{
-	for (size_t i = 0; i < length; i++)
-	{
-		if (IS_HIGHBIT_SET(text[i]))
-			return false;
-	}
-	return true;
-}
-
 /*
  * Appends a piece of canonical text in the server's encoding, if the server
  * has all its characters.  Some encodings give one code to two characters:
@@ -408,7 +420,12 @@ append_for_server(StringInfo to, const EncodingPath *path, const char *text,
 {
 	int			half = length / 2;
 
-	if (length == 0 || append_converted(to, path, text, length))
+	if (is_ascii(text, length))
+	{
+		appendBinaryStringInfo(to, text, length);
+		return;
+	}
+	if (append_converted(to, path, text, length))
 		return;
 	while (half > 0 && is_continuation(text[half]))
 		half--;
