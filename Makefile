@@ -17,7 +17,11 @@ DATA = src/tool_claims--0.1.0.sql
 REGRESS = canonical_json sha256_digest
 REGRESS_OPTS = --load-extension=tool_claims
 
-ISOLATION =
+ISOLATION = assert_claim completing_row dispatch_takeover doubt_complete \
+	evidence_forks execute isolation_levels leased_deliveries \
+	lost_answer operations opposite_order policy_change prune_claim \
+	race_losers reconcile redact_complete renew_expiry savepoints \
+	serializable_keys sweep takeover two_deliveries waits_end
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=tool_claims
 
 TAP_TESTS = 1
