@@ -1,0 +1,55 @@
+/*
+ * compat.h
+ *
+ * Every difference between the server versions that the extension builds on
+ * (15 to 18).  The code calls the newest version's name.
+ */
+#ifndef TC_COMPAT_H
+#define TC_COMPAT_H
+
+#include "access/genam.h"
+#include "catalog/pg_proc.h"
+#include "executor/executor.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+
+#if PG_VERSION_NUM < 160000
+#define object_aclcheck(classid, objectid, roleid, mode) \
+	((void) (classid), pg_proc_aclcheck((objectid), (roleid), (mode)))
+#endif
+
+/* 18 added the instrumentation argument */
+#if PG_VERSION_NUM < 180000
+#define tc_index_beginscan(heap, index, snapshot, nkeys) \
+	index_beginscan((heap), (index), (snapshot), (nkeys), 0)
+#else
+#define tc_index_beginscan(heap, index, snapshot, nkeys) \
+	index_beginscan((heap), (index), (snapshot), NULL, (nkeys), 0)
+#endif
+
+/* 16 added onlySummarizing */
+#if PG_VERSION_NUM < 160000
+#define tc_insert_index_tuples(rri, slot, estate, conflict) \
+	ExecInsertIndexTuples((rri), (slot), (estate), false, true, (conflict), NIL)
+#else
+#define tc_insert_index_tuples(rri, slot, estate, conflict) \
+	ExecInsertIndexTuples((rri), (slot), (estate), false, true, (conflict), NIL, false)
+#endif
+
+/* 18 added deferrable_ok */
+#if PG_VERSION_NUM < 180000
+#define tc_primary_key_index(rel) RelationGetPrimaryKeyIndex(rel)
+#else
+#define tc_primary_key_index(rel) RelationGetPrimaryKeyIndex((rel), false)
+#endif
+
+/* infinite intervals exist from 17 */
+#if PG_VERSION_NUM >= 170000
+#define tc_interval_is_infinite(interval) INTERVAL_NOT_FINITE(interval)
+#else
+#define tc_interval_is_infinite(interval) false
+#endif
+
+#endif							/* TC_COMPAT_H */

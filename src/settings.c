@@ -1,0 +1,135 @@
+/*
+ * settings.c
+ *
+ * The settings tool_claims.*, and the one place that says which organization
+ * the session works for.
+ *
+ * An organization that the client asked for in its start-up packet, and may
+ * not set, outranks the role's own value until the library is loaded, and is
+ * then dropped together with it.  The session would go on under no
+ * organization, so it is remembered as refused and gets 42501 from then on.
+ * With the library in shared_preload_libraries it cannot come to that.
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "fmgr.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+
+#include "compat.h"
+#include "settings.h"
+
+#define MAX_KEY_BYTES	512
+#define ALL_ORGANIZATIONS	"*"
+
+double		tc_clock_offset = 0;
+int			tc_max_input_size = 16 * 1024;
+int			tc_max_lease = 3600 * 1000;
+static char *tc_organization = NULL;
+static bool organization_refused = false;
+
+PG_FUNCTION_INFO_V1(tc_session_organization);
+PG_FUNCTION_INFO_V1(tc_organization_visible);
+
+static bool
+check_organization(char **newval, void **extra, GucSource source)
+{
+	if (strlen(*newval) > MAX_KEY_BYTES)
+	{
+		GUC_check_errdetail("An organization has at most %d bytes.",
+							MAX_KEY_BYTES);
+		return false;
+	}
+	return true;
+}
+
+/* defines the settings; called once, when the library is loaded */
+void
+settings_define(void)
+{
+	const char *value = GetConfigOption("tool_claims.organization", true, false);
+	char	   *asked = value != NULL ? pstrdup(value) : NULL;
+
+	DefineCustomRealVariable("tool_claims.clock_offset",
+							 "Moves the extension's clock, for tests of expiry only.",
+							 "Milliseconds that are added to the server's time.",
+							 &tc_clock_offset,
+							 0, -1e15, 1e15,
+							 PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomIntVariable("tool_claims.max_input_size",
+							"The largest canonical input that a verb accepts.",
+							NULL,
+							&tc_max_input_size,
+							16 * 1024, 1, 1024 * 1024 - 1,
+							PGC_SUSET, GUC_UNIT_KB, NULL, NULL, NULL);
+	DefineCustomIntVariable("tool_claims.max_lease",
+							"The longest lease that a claim can be given.",
+							NULL,
+							&tc_max_lease,
+							3600 * 1000, 1, INT_MAX,
+							PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomStringVariable("tool_claims.organization",
+							   "The organization (tenant) that the session works for.",
+							   "Part of every key. The value * shows all of them in views.",
+							   &tc_organization,
+							   "",
+							   PGC_SUSET, 0, check_organization, NULL, NULL);
+	MarkGUCPrefixReserved("tool_claims");
+
+	if (asked != NULL && strcmp(asked, tc_organization) != 0)
+		organization_refused = true;
+}
+
+/* the session's organization, '*' where it looks at all of them */
+const char *
+settings_organization(void)
+{
+	if (organization_refused)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to set parameter \"tool_claims.organization\""),
+				 errdetail("The client asked for an organization that its role may not set."),
+				 errhint("Connect again without it, or have the role granted SET ON PARAMETER tool_claims.organization.")));
+	return tc_organization;
+}
+
+bool
+settings_all_organizations(void)
+{
+	return strcmp(settings_organization(), ALL_ORGANIZATIONS) == 0;
+}
+
+/* the organization of a verb, which works for exactly one */
+const char *
+settings_verb_organization(void)
+{
+	if (settings_all_organizations())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the organization \"%s\" is only for looking at all of them",
+						ALL_ORGANIZATIONS),
+				 errhint("Set tool_claims.organization to one organization.")));
+	return tc_organization;
+}
+
+/* tool_claims.session_organization() returns text */
+Datum
+tc_session_organization(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(settings_organization()));
+}
+
+/* tool_claims.organization_visible(organization text) returns boolean */
+Datum
+tc_organization_visible(PG_FUNCTION_ARGS)
+{
+	text	   *organization = PG_GETARG_TEXT_PP(0);
+	const char *own = settings_organization();
+
+	if (settings_all_organizations())
+		PG_RETURN_BOOL(true);
+	PG_RETURN_BOOL(VARSIZE_ANY_EXHDR(organization) == strlen(own) &&
+				   memcmp(VARDATA_ANY(organization), own, strlen(own)) == 0);
+}
