@@ -1,0 +1,130 @@
+/*
+ * query.c
+ *
+ * The one door through which statements reach the extension's tables.
+ *
+ * Between query_begin() and query_end() the current role is the owner of the
+ * tables, as in a referential-integrity trigger, and the search_path is pinned
+ * with pg_temp last: a saved plan is parsed again under the path of the
+ * moment, so qualified names alone would not do.  An error in between needs no
+ * care: the abort of the (sub)transaction restores role, path and SPI.
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/tuplestore.h"
+
+#include "compat.h"
+#include "query.h"
+
+/* the OID of one of the extension's tables */
+Oid
+query_table(const char *name)
+{
+	Oid			schema = get_namespace_oid("tool_claims", false);
+	Oid			table = get_relname_relid(name, schema);
+
+	if (!OidIsValid(table))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation \"tool_claims.%s\" does not exist", name),
+				 errhint("Create the extension tool_claims anew, or update it.")));
+	return table;
+}
+
+static Oid
+tables_owner(void)
+{
+	HeapTuple	tuple;
+	Oid			owner;
+
+	tuple = SearchSysCache1(RELOID,
+							ObjectIdGetDatum(query_table("claim_records")));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for tool_claims.claim_records");
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
+void
+query_begin(QueryScope *scope)
+{
+	Oid			owner = tables_owner();
+
+	scope->caller = CurrentMemoryContext;
+	GetUserIdAndSecContext(&scope->role, &scope->security_context);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	SetUserIdAndSecContext(owner, scope->security_context |
+						   SECURITY_LOCAL_USERID_CHANGE |
+						   SECURITY_NOFORCE_RLS);
+	scope->guc_level = NewGUCNestLevel();
+	(void) set_config_option("search_path", "pg_catalog, pg_temp",
+							 PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
+
+void
+query_end(QueryScope *scope)
+{
+	AtEOXact_GUC(true, scope->guc_level);
+	SetUserIdAndSecContext(scope->role, scope->security_context);
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+}
+
+/*
+ * Runs a saved statement and returns the number of rows.  snapshot is
+ * InvalidSnapshot for what an ordinary statement of the session would see:
+ * all that is committed under READ COMMITTED, the transaction's snapshot under
+ * the higher levels, and this transaction's own changes.
+ */
+uint64
+query_run(SavedQuery *query, Datum *values, const char *nulls, Snapshot snapshot)
+{
+	int			result;
+
+	if (query->plan == NULL)
+	{
+		SPIPlanPtr	plan = SPI_prepare(query->sql, query->nargs, query->types);
+
+		if (plan == NULL)
+			elog(ERROR, "SPI_prepare failed: %s",
+				 SPI_result_code_string(SPI_result));
+		if (SPI_keepplan(plan) != 0)
+			elog(ERROR, "SPI_keepplan failed");
+		query->plan = plan;
+	}
+	result = SPI_execute_snapshot(query->plan, values, nulls, snapshot,
+								  InvalidSnapshot, false, true, 0);
+	if (result < 0)
+		elog(ERROR, "SPI_execute_snapshot failed: %s",
+			 SPI_result_code_string(result));
+	return SPI_processed;
+}
+
+/* returns the rows of a statement as the set that the SQL function returns */
+void
+query_return_set(FunctionCallInfo fcinfo, SavedQuery *query, Datum *values,
+				 const char *nulls)
+{
+	ReturnSetInfo *set = (ReturnSetInfo *) fcinfo->resultinfo;
+	QueryScope	scope;
+	uint64		rows;
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	query_begin(&scope);
+	rows = query_run(query, values, nulls, InvalidSnapshot);
+	for (uint64 i = 0; i < rows; i++)
+		tuplestore_puttuple(set->setResult, SPI_tuptable->vals[i]);
+	query_end(&scope);
+}

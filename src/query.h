@@ -1,0 +1,43 @@
+/*
+ * query.h
+ *
+ * Saved statements on the extension's own tables, run as their owner.
+ */
+#ifndef TC_QUERY_H
+#define TC_QUERY_H
+
+#include "executor/spi.h"
+#include "fmgr.h"
+
+#define QUERY_MAX_ARGS	32
+
+/*
+ * A statement of constant text.  Its arguments have types of the core only:
+ * the extension's own types get other OIDs with every CREATE EXTENSION, while
+ * a saved plan finds tables and functions again by itself.
+ */
+typedef struct SavedQuery
+{
+	const char *sql;
+	int			nargs;
+	Oid			types[QUERY_MAX_ARGS];
+	SPIPlanPtr	plan;			/* saved at first use */
+} SavedQuery;
+
+typedef struct QueryScope
+{
+	Oid			role;
+	int			security_context;
+	int			guc_level;
+	MemoryContext caller;		/* where results are to be copied to */
+} QueryScope;
+
+extern void query_begin(QueryScope *scope);
+extern void query_end(QueryScope *scope);
+extern uint64 query_run(SavedQuery *query, Datum *values, const char *nulls,
+						Snapshot snapshot);
+extern Oid	query_table(const char *name);
+extern void query_return_set(FunctionCallInfo fcinfo, SavedQuery *query,
+							 Datum *values, const char *nulls);
+
+#endif							/* TC_QUERY_H */
