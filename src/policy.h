@@ -1,0 +1,15 @@
+/*
+ * policy.h
+ *
+ * The policy of a tool.
+ */
+#ifndef TC_POLICY_H
+#define TC_POLICY_H
+
+#include "claim.h"
+
+extern void policy_define(void);
+extern void policy_of(const char *organization, const char *tool_server,
+					  const char *tool_name, ClaimPolicy *policy);
+
+#endif							/* TC_POLICY_H */

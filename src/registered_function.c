@@ -1,0 +1,166 @@
+/*
+ * registered_function.c
+ *
+ * Functions that an administrator registers.  They are kept as text (a reg*
+ * column would stop pg_upgrade) and resolved at each use, and run as the role
+ * that registered them, in a security-restricted operation under a pinned
+ * search_path.  That role must have EXECUTE, and the function's owner must be
+ * somebody who could act as that role anyway: otherwise the owner, by changing
+ * the body, would get the registrar's rights.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_proc.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/regproc.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "registered_function.h"
+
+static int	running = 0;
+
+/* is a registered function being run?  Verbs refuse to be called from one */
+bool
+registered_function_running(void)
+{
+	return running > 0;
+}
+
+static void
+check_rights(Oid function, Oid registrar)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("registered function with OID %u does not exist",
+						function)));
+	owner = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
+	ReleaseSysCache(tuple);
+
+	if (object_aclcheck(ProcedureRelationId, function, registrar,
+						ACL_EXECUTE) != ACLCHECK_OK)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for function %s",
+						format_procedure(function)),
+				 errdetail("The role \"%s\" that registered it may not execute it.",
+						   GetUserNameFromId(registrar, false))));
+	if (!superuser_arg(owner) && !is_member_of_role(owner, registrar))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("function %s cannot be run as role \"%s\"",
+						format_procedure(function),
+						GetUserNameFromId(registrar, false)),
+				 errdetail("Its owner \"%s\" is neither a superuser nor a member of that role.",
+						   GetUserNameFromId(owner, false)),
+				 errhint("Register a function that the registering role owns itself.")));
+}
+
+/*
+ * Checks a function that is to be registered and returns the text it is kept
+ * as, qualified in full.
+ */
+char *
+registered_function_name(Oid function, Oid argument, Oid result, Oid registrar)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc proc;
+	bool		fits;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("function with OID %u does not exist", function)));
+	proc = (Form_pg_proc) GETSTRUCT(tuple);
+	fits = proc->prokind == PROKIND_FUNCTION && !proc->proretset &&
+		proc->pronargs == 1 && proc->proargtypes.values[0] == argument &&
+		proc->prorettype == result;
+	ReleaseSysCache(tuple);
+	if (!fits)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("function %s has the wrong signature",
+						format_procedure(function)),
+				 errdetail("It must take one argument of type %s and return %s.",
+						   format_type_be(argument), format_type_be(result))));
+	check_rights(function, registrar);
+	return format_procedure_qualified(function);
+}
+
+/*
+ * Runs a registered function that takes one argument and returns text, and
+ * returns its result in the current memory context, NULL for a null.
+ */
+char *
+registered_function_call_text(const char *name, const char *registrar,
+							  Datum argument)
+{
+	Oid			role = get_role_oid(registrar, true);
+	Oid			function;
+	Datum		resolved;
+	Oid			save_role;
+	int			save_context;
+	int			guc_level;
+	char	   *result = NULL;
+	FmgrInfo	flinfo;
+
+	LOCAL_FCINFO(call, 1);
+	LOCAL_FCINFO(resolve, 1);
+
+	if (!OidIsValid(role))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("role \"%s\", which registered function %s, does not exist",
+						registrar, name),
+				 errhint("Register the function again.")));
+
+	InitFunctionCallInfoData(*resolve, NULL, 1, InvalidOid, NULL, NULL);
+	resolve->args[0].value = CStringGetTextDatum(name);
+	resolve->args[0].isnull = false;
+	resolved = to_regprocedure(resolve);
+	if (resolve->isnull)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("registered function %s does not exist", name),
+				 errhint("Register another one with set_tool_policy, or reset the member.")));
+	function = DatumGetObjectId(resolved);
+	check_rights(function, role);
+	fmgr_info(function, &flinfo);
+
+	GetUserIdAndSecContext(&save_role, &save_context);
+	SetUserIdAndSecContext(role, save_context | SECURITY_LOCAL_USERID_CHANGE |
+						   SECURITY_RESTRICTED_OPERATION);
+	guc_level = NewGUCNestLevel();
+	(void) set_config_option("search_path", "pg_catalog, pg_temp",
+							 PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	running++;
+	PG_TRY();
+	{
+		InitFunctionCallInfoData(*call, &flinfo, 1, DEFAULT_COLLATION_OID,
+								 NULL, NULL);
+		call->args[0].value = argument;
+		call->args[0].isnull = false;
+		resolved = FunctionCallInvoke(call);
+		if (!call->isnull)
+			result = TextDatumGetCString(resolved);
+	}
+	PG_FINALLY();
+	{
+		running--;
+	}
+	PG_END_TRY();
+	AtEOXact_GUC(false, guc_level);
+	SetUserIdAndSecContext(save_role, save_context);
+	return result;
+}
