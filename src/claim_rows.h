@@ -1,0 +1,24 @@
+/*
+ * claim_rows.h
+ *
+ * The row types claim_result and claim_status.
+ */
+#ifndef TC_CLAIM_ROWS_H
+#define TC_CLAIM_ROWS_H
+
+#include "fmgr.h"
+#include "funcapi.h"
+
+#include "claim.h"
+
+extern Datum claim_result_datum(FunctionCallInfo fcinfo,
+								const ClaimStep *step, const ClaimKey *key,
+								bool holder);
+extern HeapTuple claim_status_tuple(TupleDesc descriptor,
+									const ClaimRecord *stored);
+extern Datum claim_status_datum(FunctionCallInfo fcinfo,
+								const ClaimRecord *stored);
+extern void claim_status_set(FunctionCallInfo fcinfo, List *records);
+extern Datum enum_datum(Oid type, const char *label);
+
+#endif							/* TC_CLAIM_ROWS_H */

@@ -1,0 +1,1513 @@
+/* src/tool_claims--0.1.0.sql */
+
+-- complain if script is sourced in psql, rather than via CREATE EXTENSION
+\echo Use "CREATE EXTENSION tool_claims" to load this file. \quit
+
+CREATE SCHEMA tool_claims;
+COMMENT ON SCHEMA tool_claims
+	IS 'Durable claims of tool calls';
+
+/*
+ * sha256_digest
+ */
+
+CREATE TYPE tool_claims.sha256_digest;
+
+CREATE FUNCTION tool_claims.sha256_digest_in(cstring)
+	RETURNS tool_claims.sha256_digest
+	AS 'MODULE_PATHNAME', 'tc_sha256_digest_in'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.sha256_digest_in(cstring) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.sha256_digest_in(cstring)
+	IS 'Reads a SHA-256 digest';
+
+CREATE FUNCTION tool_claims.sha256_digest_out(tool_claims.sha256_digest)
+	RETURNS cstring
+	AS 'MODULE_PATHNAME', 'tc_sha256_digest_out'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.sha256_digest_out(tool_claims.sha256_digest) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.sha256_digest_out(tool_claims.sha256_digest)
+	IS 'Writes a SHA-256 digest';
+
+CREATE FUNCTION tool_claims.sha256_digest_recv(internal)
+	RETURNS tool_claims.sha256_digest
+	AS 'MODULE_PATHNAME', 'tc_sha256_digest_recv'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.sha256_digest_recv(internal) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.sha256_digest_recv(internal)
+	IS 'Reads a SHA-256 digest in binary form';
+
+CREATE FUNCTION tool_claims.sha256_digest_send(tool_claims.sha256_digest)
+	RETURNS bytea
+	AS 'MODULE_PATHNAME', 'tc_sha256_digest_send'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.sha256_digest_send(tool_claims.sha256_digest) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.sha256_digest_send(tool_claims.sha256_digest)
+	IS 'Writes a SHA-256 digest in binary form';
+
+CREATE TYPE tool_claims.sha256_digest (
+	INPUT = tool_claims.sha256_digest_in,
+	OUTPUT = tool_claims.sha256_digest_out,
+	RECEIVE = tool_claims.sha256_digest_recv,
+	SEND = tool_claims.sha256_digest_send,
+	INTERNALLENGTH = 32,
+	ALIGNMENT = char,
+	STORAGE = plain
+);
+
+COMMENT ON TYPE tool_claims.sha256_digest
+	IS 'SHA-256 digest: 32 bytes, written as 64 lower-case hexadecimal digits';
+
+CREATE FUNCTION tool_claims.sha256_digest_eq(tool_claims.sha256_digest, tool_claims.sha256_digest)
+	RETURNS boolean
+	AS 'MODULE_PATHNAME', 'tc_sha256_digest_eq'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.sha256_digest_eq(tool_claims.sha256_digest, tool_claims.sha256_digest) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.sha256_digest_eq(tool_claims.sha256_digest, tool_claims.sha256_digest)
+	IS 'Are the values equal?';
+
+CREATE FUNCTION tool_claims.sha256_digest_ne(tool_claims.sha256_digest, tool_claims.sha256_digest)
+	RETURNS boolean
+	AS 'MODULE_PATHNAME', 'tc_sha256_digest_ne'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.sha256_digest_ne(tool_claims.sha256_digest, tool_claims.sha256_digest) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.sha256_digest_ne(tool_claims.sha256_digest, tool_claims.sha256_digest)
+	IS 'Do the values differ?';
+
+CREATE FUNCTION tool_claims.sha256_digest_lt(tool_claims.sha256_digest, tool_claims.sha256_digest)
+	RETURNS boolean
+	AS 'MODULE_PATHNAME', 'tc_sha256_digest_lt'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.sha256_digest_lt(tool_claims.sha256_digest, tool_claims.sha256_digest) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.sha256_digest_lt(tool_claims.sha256_digest, tool_claims.sha256_digest)
+	IS 'Does the left value sort before the right one?';
+
+CREATE FUNCTION tool_claims.sha256_digest_le(tool_claims.sha256_digest, tool_claims.sha256_digest)
+	RETURNS boolean
+	AS 'MODULE_PATHNAME', 'tc_sha256_digest_le'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.sha256_digest_le(tool_claims.sha256_digest, tool_claims.sha256_digest) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.sha256_digest_le(tool_claims.sha256_digest, tool_claims.sha256_digest)
+	IS 'Does the left value sort before the right one, or equal to it?';
+
+CREATE FUNCTION tool_claims.sha256_digest_gt(tool_claims.sha256_digest, tool_claims.sha256_digest)
+	RETURNS boolean
+	AS 'MODULE_PATHNAME', 'tc_sha256_digest_gt'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.sha256_digest_gt(tool_claims.sha256_digest, tool_claims.sha256_digest) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.sha256_digest_gt(tool_claims.sha256_digest, tool_claims.sha256_digest)
+	IS 'Does the left value sort after the right one?';
+
+CREATE FUNCTION tool_claims.sha256_digest_ge(tool_claims.sha256_digest, tool_claims.sha256_digest)
+	RETURNS boolean
+	AS 'MODULE_PATHNAME', 'tc_sha256_digest_ge'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.sha256_digest_ge(tool_claims.sha256_digest, tool_claims.sha256_digest) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.sha256_digest_ge(tool_claims.sha256_digest, tool_claims.sha256_digest)
+	IS 'Does the left value sort after the right one, or equal to it?';
+
+CREATE FUNCTION tool_claims.sha256_digest_cmp(tool_claims.sha256_digest, tool_claims.sha256_digest)
+	RETURNS integer
+	AS 'MODULE_PATHNAME', 'tc_sha256_digest_cmp'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.sha256_digest_cmp(tool_claims.sha256_digest, tool_claims.sha256_digest) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.sha256_digest_cmp(tool_claims.sha256_digest, tool_claims.sha256_digest)
+	IS 'Orders two values byte by byte: negative, zero or positive';
+
+CREATE FUNCTION tool_claims.sha256_digest_hash(tool_claims.sha256_digest)
+	RETURNS integer
+	AS 'MODULE_PATHNAME', 'tc_sha256_digest_hash'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.sha256_digest_hash(tool_claims.sha256_digest) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.sha256_digest_hash(tool_claims.sha256_digest)
+	IS 'Hash value';
+
+CREATE FUNCTION tool_claims.sha256_digest_hash_extended(tool_claims.sha256_digest, bigint)
+	RETURNS bigint
+	AS 'MODULE_PATHNAME', 'tc_sha256_digest_hash_extended'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.sha256_digest_hash_extended(tool_claims.sha256_digest, bigint) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.sha256_digest_hash_extended(tool_claims.sha256_digest, bigint)
+	IS 'Hash value of 64 bits with a seed';
+
+CREATE OPERATOR tool_claims.= (
+	FUNCTION = tool_claims.sha256_digest_eq,
+	LEFTARG = tool_claims.sha256_digest,
+	RIGHTARG = tool_claims.sha256_digest,
+	COMMUTATOR = OPERATOR(tool_claims.=),
+	NEGATOR = OPERATOR(tool_claims.<>),
+	RESTRICT = pg_catalog.eqsel,
+	JOIN = pg_catalog.eqjoinsel,
+	HASHES,
+	MERGES
+);
+COMMENT ON OPERATOR tool_claims.= (tool_claims.sha256_digest, tool_claims.sha256_digest)
+	IS 'equal';
+
+CREATE OPERATOR tool_claims.<> (
+	FUNCTION = tool_claims.sha256_digest_ne,
+	LEFTARG = tool_claims.sha256_digest,
+	RIGHTARG = tool_claims.sha256_digest,
+	COMMUTATOR = OPERATOR(tool_claims.<>),
+	NEGATOR = OPERATOR(tool_claims.=),
+	RESTRICT = pg_catalog.neqsel,
+	JOIN = pg_catalog.neqjoinsel
+);
+COMMENT ON OPERATOR tool_claims.<> (tool_claims.sha256_digest, tool_claims.sha256_digest)
+	IS 'not equal';
+
+CREATE OPERATOR tool_claims.< (
+	FUNCTION = tool_claims.sha256_digest_lt,
+	LEFTARG = tool_claims.sha256_digest,
+	RIGHTARG = tool_claims.sha256_digest,
+	COMMUTATOR = OPERATOR(tool_claims.>),
+	NEGATOR = OPERATOR(tool_claims.>=),
+	RESTRICT = pg_catalog.scalarltsel,
+	JOIN = pg_catalog.scalarltjoinsel
+);
+COMMENT ON OPERATOR tool_claims.< (tool_claims.sha256_digest, tool_claims.sha256_digest)
+	IS 'less than';
+
+CREATE OPERATOR tool_claims.<= (
+	FUNCTION = tool_claims.sha256_digest_le,
+	LEFTARG = tool_claims.sha256_digest,
+	RIGHTARG = tool_claims.sha256_digest,
+	COMMUTATOR = OPERATOR(tool_claims.>=),
+	NEGATOR = OPERATOR(tool_claims.>),
+	RESTRICT = pg_catalog.scalarlesel,
+	JOIN = pg_catalog.scalarlejoinsel
+);
+COMMENT ON OPERATOR tool_claims.<= (tool_claims.sha256_digest, tool_claims.sha256_digest)
+	IS 'less than or equal';
+
+CREATE OPERATOR tool_claims.> (
+	FUNCTION = tool_claims.sha256_digest_gt,
+	LEFTARG = tool_claims.sha256_digest,
+	RIGHTARG = tool_claims.sha256_digest,
+	COMMUTATOR = OPERATOR(tool_claims.<),
+	NEGATOR = OPERATOR(tool_claims.<=),
+	RESTRICT = pg_catalog.scalargtsel,
+	JOIN = pg_catalog.scalargtjoinsel
+);
+COMMENT ON OPERATOR tool_claims.> (tool_claims.sha256_digest, tool_claims.sha256_digest)
+	IS 'greater than';
+
+CREATE OPERATOR tool_claims.>= (
+	FUNCTION = tool_claims.sha256_digest_ge,
+	LEFTARG = tool_claims.sha256_digest,
+	RIGHTARG = tool_claims.sha256_digest,
+	COMMUTATOR = OPERATOR(tool_claims.<=),
+	NEGATOR = OPERATOR(tool_claims.<),
+	RESTRICT = pg_catalog.scalargesel,
+	JOIN = pg_catalog.scalargejoinsel
+);
+COMMENT ON OPERATOR tool_claims.>= (tool_claims.sha256_digest, tool_claims.sha256_digest)
+	IS 'greater than or equal';
+
+CREATE OPERATOR CLASS tool_claims.sha256_digest_ops
+	DEFAULT FOR TYPE tool_claims.sha256_digest USING btree AS
+	OPERATOR 1 tool_claims.<,
+	OPERATOR 2 tool_claims.<=,
+	OPERATOR 3 tool_claims.=,
+	OPERATOR 4 tool_claims.>=,
+	OPERATOR 5 tool_claims.>,
+	FUNCTION 1 tool_claims.sha256_digest_cmp(tool_claims.sha256_digest, tool_claims.sha256_digest),
+	FUNCTION 4 pg_catalog.btequalimage(oid);
+COMMENT ON OPERATOR CLASS tool_claims.sha256_digest_ops USING btree
+	IS 'Values in the order of their bytes';
+COMMENT ON OPERATOR FAMILY tool_claims.sha256_digest_ops USING btree
+	IS 'Values in the order of their bytes';
+
+CREATE OPERATOR CLASS tool_claims.sha256_digest_ops
+	DEFAULT FOR TYPE tool_claims.sha256_digest USING hash AS
+	OPERATOR 1 tool_claims.=,
+	FUNCTION 1 tool_claims.sha256_digest_hash(tool_claims.sha256_digest),
+	FUNCTION 2 tool_claims.sha256_digest_hash_extended(tool_claims.sha256_digest, bigint);
+COMMENT ON OPERATOR CLASS tool_claims.sha256_digest_ops USING hash
+	IS 'Values by their bytes';
+COMMENT ON OPERATOR FAMILY tool_claims.sha256_digest_ops USING hash
+	IS 'Values by their bytes';
+
+CREATE FUNCTION tool_claims.sha256_digest_from_bytea(bytea)
+	RETURNS tool_claims.sha256_digest
+	AS 'MODULE_PATHNAME', 'tc_sha256_digest_from_bytea'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.sha256_digest_from_bytea(bytea) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.sha256_digest_from_bytea(bytea)
+	IS 'The digest that these 32 bytes are';
+
+CREATE FUNCTION tool_claims.sha256_digest_to_bytea(tool_claims.sha256_digest)
+	RETURNS bytea
+	AS 'MODULE_PATHNAME', 'tc_sha256_digest_to_bytea'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.sha256_digest_to_bytea(tool_claims.sha256_digest) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.sha256_digest_to_bytea(tool_claims.sha256_digest)
+	IS 'The 32 bytes of the digest';
+
+CREATE CAST (bytea AS tool_claims.sha256_digest)
+	WITH FUNCTION tool_claims.sha256_digest_from_bytea(bytea) AS ASSIGNMENT;
+COMMENT ON CAST (bytea AS tool_claims.sha256_digest)
+	IS 'Takes 32 bytes and no other length';
+
+CREATE CAST (tool_claims.sha256_digest AS bytea)
+	WITH FUNCTION tool_claims.sha256_digest_to_bytea(tool_claims.sha256_digest) AS ASSIGNMENT;
+COMMENT ON CAST (tool_claims.sha256_digest AS bytea)
+	IS 'The 32 bytes of the digest';
+
+/*
+ * canonical_json
+ */
+
+CREATE TYPE tool_claims.canonical_json;
+
+CREATE FUNCTION tool_claims.canonical_json_in(cstring)
+	RETURNS tool_claims.canonical_json
+	AS 'MODULE_PATHNAME', 'tc_canonical_json_in'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.canonical_json_in(cstring) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.canonical_json_in(cstring)
+	IS 'Reads a JSON value';
+
+CREATE FUNCTION tool_claims.canonical_json_out(tool_claims.canonical_json)
+	RETURNS cstring
+	AS 'MODULE_PATHNAME', 'tc_canonical_json_out'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.canonical_json_out(tool_claims.canonical_json) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.canonical_json_out(tool_claims.canonical_json)
+	IS 'Writes a JSON value';
+
+CREATE FUNCTION tool_claims.canonical_json_recv(internal)
+	RETURNS tool_claims.canonical_json
+	AS 'MODULE_PATHNAME', 'tc_canonical_json_recv'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.canonical_json_recv(internal) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.canonical_json_recv(internal)
+	IS 'Reads a JSON value in binary form';
+
+CREATE FUNCTION tool_claims.canonical_json_send(tool_claims.canonical_json)
+	RETURNS bytea
+	AS 'MODULE_PATHNAME', 'tc_canonical_json_send'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.canonical_json_send(tool_claims.canonical_json) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.canonical_json_send(tool_claims.canonical_json)
+	IS 'Writes a JSON value in binary form';
+
+CREATE TYPE tool_claims.canonical_json (
+	INPUT = tool_claims.canonical_json_in,
+	OUTPUT = tool_claims.canonical_json_out,
+	RECEIVE = tool_claims.canonical_json_recv,
+	SEND = tool_claims.canonical_json_send,
+	INTERNALLENGTH = VARIABLE,
+	ALIGNMENT = int4,
+	STORAGE = extended
+);
+
+COMMENT ON TYPE tool_claims.canonical_json
+	IS 'JSON value in RFC 8785 form, numbers exact, no member name twice';
+
+CREATE FUNCTION tool_claims.canonical_json_eq(tool_claims.canonical_json, tool_claims.canonical_json)
+	RETURNS boolean
+	AS 'MODULE_PATHNAME', 'tc_canonical_json_eq'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.canonical_json_eq(tool_claims.canonical_json, tool_claims.canonical_json) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.canonical_json_eq(tool_claims.canonical_json, tool_claims.canonical_json)
+	IS 'Are the values equal?';
+
+CREATE FUNCTION tool_claims.canonical_json_ne(tool_claims.canonical_json, tool_claims.canonical_json)
+	RETURNS boolean
+	AS 'MODULE_PATHNAME', 'tc_canonical_json_ne'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.canonical_json_ne(tool_claims.canonical_json, tool_claims.canonical_json) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.canonical_json_ne(tool_claims.canonical_json, tool_claims.canonical_json)
+	IS 'Do the values differ?';
+
+CREATE FUNCTION tool_claims.canonical_json_lt(tool_claims.canonical_json, tool_claims.canonical_json)
+	RETURNS boolean
+	AS 'MODULE_PATHNAME', 'tc_canonical_json_lt'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.canonical_json_lt(tool_claims.canonical_json, tool_claims.canonical_json) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.canonical_json_lt(tool_claims.canonical_json, tool_claims.canonical_json)
+	IS 'Does the left value sort before the right one?';
+
+CREATE FUNCTION tool_claims.canonical_json_le(tool_claims.canonical_json, tool_claims.canonical_json)
+	RETURNS boolean
+	AS 'MODULE_PATHNAME', 'tc_canonical_json_le'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.canonical_json_le(tool_claims.canonical_json, tool_claims.canonical_json) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.canonical_json_le(tool_claims.canonical_json, tool_claims.canonical_json)
+	IS 'Does the left value sort before the right one, or equal to it?';
+
+CREATE FUNCTION tool_claims.canonical_json_gt(tool_claims.canonical_json, tool_claims.canonical_json)
+	RETURNS boolean
+	AS 'MODULE_PATHNAME', 'tc_canonical_json_gt'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.canonical_json_gt(tool_claims.canonical_json, tool_claims.canonical_json) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.canonical_json_gt(tool_claims.canonical_json, tool_claims.canonical_json)
+	IS 'Does the left value sort after the right one?';
+
+CREATE FUNCTION tool_claims.canonical_json_ge(tool_claims.canonical_json, tool_claims.canonical_json)
+	RETURNS boolean
+	AS 'MODULE_PATHNAME', 'tc_canonical_json_ge'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.canonical_json_ge(tool_claims.canonical_json, tool_claims.canonical_json) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.canonical_json_ge(tool_claims.canonical_json, tool_claims.canonical_json)
+	IS 'Does the left value sort after the right one, or equal to it?';
+
+CREATE FUNCTION tool_claims.canonical_json_cmp(tool_claims.canonical_json, tool_claims.canonical_json)
+	RETURNS integer
+	AS 'MODULE_PATHNAME', 'tc_canonical_json_cmp'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.canonical_json_cmp(tool_claims.canonical_json, tool_claims.canonical_json) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.canonical_json_cmp(tool_claims.canonical_json, tool_claims.canonical_json)
+	IS 'Orders two values byte by byte: negative, zero or positive';
+
+CREATE FUNCTION tool_claims.canonical_json_hash(tool_claims.canonical_json)
+	RETURNS integer
+	AS 'MODULE_PATHNAME', 'tc_canonical_json_hash'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.canonical_json_hash(tool_claims.canonical_json) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.canonical_json_hash(tool_claims.canonical_json)
+	IS 'Hash value';
+
+CREATE FUNCTION tool_claims.canonical_json_hash_extended(tool_claims.canonical_json, bigint)
+	RETURNS bigint
+	AS 'MODULE_PATHNAME', 'tc_canonical_json_hash_extended'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.canonical_json_hash_extended(tool_claims.canonical_json, bigint) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.canonical_json_hash_extended(tool_claims.canonical_json, bigint)
+	IS 'Hash value of 64 bits with a seed';
+
+CREATE OPERATOR tool_claims.= (
+	FUNCTION = tool_claims.canonical_json_eq,
+	LEFTARG = tool_claims.canonical_json,
+	RIGHTARG = tool_claims.canonical_json,
+	COMMUTATOR = OPERATOR(tool_claims.=),
+	NEGATOR = OPERATOR(tool_claims.<>),
+	RESTRICT = pg_catalog.eqsel,
+	JOIN = pg_catalog.eqjoinsel,
+	HASHES,
+	MERGES
+);
+COMMENT ON OPERATOR tool_claims.= (tool_claims.canonical_json, tool_claims.canonical_json)
+	IS 'equal';
+
+CREATE OPERATOR tool_claims.<> (
+	FUNCTION = tool_claims.canonical_json_ne,
+	LEFTARG = tool_claims.canonical_json,
+	RIGHTARG = tool_claims.canonical_json,
+	COMMUTATOR = OPERATOR(tool_claims.<>),
+	NEGATOR = OPERATOR(tool_claims.=),
+	RESTRICT = pg_catalog.neqsel,
+	JOIN = pg_catalog.neqjoinsel
+);
+COMMENT ON OPERATOR tool_claims.<> (tool_claims.canonical_json, tool_claims.canonical_json)
+	IS 'not equal';
+
+CREATE OPERATOR tool_claims.< (
+	FUNCTION = tool_claims.canonical_json_lt,
+	LEFTARG = tool_claims.canonical_json,
+	RIGHTARG = tool_claims.canonical_json,
+	COMMUTATOR = OPERATOR(tool_claims.>),
+	NEGATOR = OPERATOR(tool_claims.>=),
+	RESTRICT = pg_catalog.scalarltsel,
+	JOIN = pg_catalog.scalarltjoinsel
+);
+COMMENT ON OPERATOR tool_claims.< (tool_claims.canonical_json, tool_claims.canonical_json)
+	IS 'less than';
+
+CREATE OPERATOR tool_claims.<= (
+	FUNCTION = tool_claims.canonical_json_le,
+	LEFTARG = tool_claims.canonical_json,
+	RIGHTARG = tool_claims.canonical_json,
+	COMMUTATOR = OPERATOR(tool_claims.>=),
+	NEGATOR = OPERATOR(tool_claims.>),
+	RESTRICT = pg_catalog.scalarlesel,
+	JOIN = pg_catalog.scalarlejoinsel
+);
+COMMENT ON OPERATOR tool_claims.<= (tool_claims.canonical_json, tool_claims.canonical_json)
+	IS 'less than or equal';
+
+CREATE OPERATOR tool_claims.> (
+	FUNCTION = tool_claims.canonical_json_gt,
+	LEFTARG = tool_claims.canonical_json,
+	RIGHTARG = tool_claims.canonical_json,
+	COMMUTATOR = OPERATOR(tool_claims.<),
+	NEGATOR = OPERATOR(tool_claims.<=),
+	RESTRICT = pg_catalog.scalargtsel,
+	JOIN = pg_catalog.scalargtjoinsel
+);
+COMMENT ON OPERATOR tool_claims.> (tool_claims.canonical_json, tool_claims.canonical_json)
+	IS 'greater than';
+
+CREATE OPERATOR tool_claims.>= (
+	FUNCTION = tool_claims.canonical_json_ge,
+	LEFTARG = tool_claims.canonical_json,
+	RIGHTARG = tool_claims.canonical_json,
+	COMMUTATOR = OPERATOR(tool_claims.<=),
+	NEGATOR = OPERATOR(tool_claims.<),
+	RESTRICT = pg_catalog.scalargesel,
+	JOIN = pg_catalog.scalargejoinsel
+);
+COMMENT ON OPERATOR tool_claims.>= (tool_claims.canonical_json, tool_claims.canonical_json)
+	IS 'greater than or equal';
+
+CREATE OPERATOR CLASS tool_claims.canonical_json_ops
+	DEFAULT FOR TYPE tool_claims.canonical_json USING btree AS
+	OPERATOR 1 tool_claims.<,
+	OPERATOR 2 tool_claims.<=,
+	OPERATOR 3 tool_claims.=,
+	OPERATOR 4 tool_claims.>=,
+	OPERATOR 5 tool_claims.>,
+	FUNCTION 1 tool_claims.canonical_json_cmp(tool_claims.canonical_json, tool_claims.canonical_json),
+	FUNCTION 4 pg_catalog.btequalimage(oid);
+COMMENT ON OPERATOR CLASS tool_claims.canonical_json_ops USING btree
+	IS 'Values in the order of their bytes';
+COMMENT ON OPERATOR FAMILY tool_claims.canonical_json_ops USING btree
+	IS 'Values in the order of their bytes';
+
+CREATE OPERATOR CLASS tool_claims.canonical_json_ops
+	DEFAULT FOR TYPE tool_claims.canonical_json USING hash AS
+	OPERATOR 1 tool_claims.=,
+	FUNCTION 1 tool_claims.canonical_json_hash(tool_claims.canonical_json),
+	FUNCTION 2 tool_claims.canonical_json_hash_extended(tool_claims.canonical_json, bigint);
+COMMENT ON OPERATOR CLASS tool_claims.canonical_json_ops USING hash
+	IS 'Values by their bytes';
+COMMENT ON OPERATOR FAMILY tool_claims.canonical_json_ops USING hash
+	IS 'Values by their bytes';
+
+CREATE FUNCTION tool_claims.canonical_json_from_text(text)
+	RETURNS tool_claims.canonical_json
+	AS 'MODULE_PATHNAME', 'tc_canonical_json_from_text'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.canonical_json_from_text(text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.canonical_json_from_text(text)
+	IS 'Reads a JSON text';
+
+CREATE FUNCTION tool_claims.canonical_json_from_json(json)
+	RETURNS tool_claims.canonical_json
+	AS 'MODULE_PATHNAME', 'tc_canonical_json_from_text'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.canonical_json_from_json(json) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.canonical_json_from_json(json)
+	IS 'Reads a JSON text';
+
+CREATE FUNCTION tool_claims.canonical_json_from_jsonb(jsonb)
+	RETURNS tool_claims.canonical_json
+	AS 'MODULE_PATHNAME', 'tc_canonical_json_from_jsonb'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.canonical_json_from_jsonb(jsonb) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.canonical_json_from_jsonb(jsonb)
+	IS 'The value of a jsonb, which has dropped repeated members already';
+
+CREATE FUNCTION tool_claims.canonical_json_to_text(tool_claims.canonical_json)
+	RETURNS text
+	AS 'MODULE_PATHNAME', 'tc_canonical_json_to_text'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.canonical_json_to_text(tool_claims.canonical_json) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.canonical_json_to_text(tool_claims.canonical_json)
+	IS 'The canonical text';
+
+CREATE FUNCTION tool_claims.canonical_json_to_json(tool_claims.canonical_json)
+	RETURNS json
+	AS 'MODULE_PATHNAME', 'tc_canonical_json_to_text'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.canonical_json_to_json(tool_claims.canonical_json) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.canonical_json_to_json(tool_claims.canonical_json)
+	IS 'The canonical text as json';
+
+CREATE FUNCTION tool_claims.canonical_json_to_jsonb(tool_claims.canonical_json)
+	RETURNS jsonb
+	AS 'MODULE_PATHNAME', 'tc_canonical_json_to_jsonb'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.canonical_json_to_jsonb(tool_claims.canonical_json) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.canonical_json_to_jsonb(tool_claims.canonical_json)
+	IS 'The value as jsonb, where its numbers fit';
+
+CREATE CAST (text AS tool_claims.canonical_json)
+	WITH FUNCTION tool_claims.canonical_json_from_text(text);
+COMMENT ON CAST (text AS tool_claims.canonical_json)
+	IS 'Reads a JSON text';
+
+CREATE CAST (json AS tool_claims.canonical_json)
+	WITH FUNCTION tool_claims.canonical_json_from_json(json) AS IMPLICIT;
+COMMENT ON CAST (json AS tool_claims.canonical_json)
+	IS 'Reads a JSON text';
+
+CREATE CAST (jsonb AS tool_claims.canonical_json)
+	WITH FUNCTION tool_claims.canonical_json_from_jsonb(jsonb) AS IMPLICIT;
+COMMENT ON CAST (jsonb AS tool_claims.canonical_json)
+	IS 'The value of a jsonb, which has dropped repeated members already';
+
+CREATE CAST (tool_claims.canonical_json AS text)
+	WITH FUNCTION tool_claims.canonical_json_to_text(tool_claims.canonical_json) AS ASSIGNMENT;
+COMMENT ON CAST (tool_claims.canonical_json AS text)
+	IS 'The canonical text';
+
+CREATE CAST (tool_claims.canonical_json AS json)
+	WITH FUNCTION tool_claims.canonical_json_to_json(tool_claims.canonical_json) AS ASSIGNMENT;
+COMMENT ON CAST (tool_claims.canonical_json AS json)
+	IS 'The canonical text as json';
+
+CREATE CAST (tool_claims.canonical_json AS jsonb)
+	WITH FUNCTION tool_claims.canonical_json_to_jsonb(tool_claims.canonical_json) AS ASSIGNMENT;
+COMMENT ON CAST (tool_claims.canonical_json AS jsonb)
+	IS 'The value as jsonb, where its numbers fit';
+
+CREATE FUNCTION tool_claims.digest(tool_claims.canonical_json)
+	RETURNS tool_claims.sha256_digest
+	AS 'MODULE_PATHNAME', 'tc_digest'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.digest(tool_claims.canonical_json) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.digest(tool_claims.canonical_json)
+	IS 'SHA-256 of the canonical text in UTF-8';
+
+CREATE FUNCTION tool_claims.is_portable(tool_claims.canonical_json)
+	RETURNS boolean
+	AS 'MODULE_PATHNAME', 'tc_is_portable'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.is_portable(tool_claims.canonical_json) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.is_portable(tool_claims.canonical_json)
+	IS 'Does plain RFC 8785, which makes doubles of all numbers, give the same text?';
+
+/*
+ * Types of the claims
+ */
+
+CREATE TYPE tool_claims.outcome AS ENUM (
+	'acquired', 'completed', 'failed', 'released', 'in_progress', 'uncertain',
+	'conflict', 'refused'
+);
+COMMENT ON TYPE tool_claims.outcome
+	IS 'What came of a claim verb';
+
+CREATE TYPE tool_claims.claim_state AS ENUM (
+	'claimed', 'completed', 'failed', 'released', 'uncertain', 'retired'
+);
+COMMENT ON TYPE tool_claims.claim_state
+	IS 'State of a claim record';
+
+CREATE TYPE tool_claims.finding AS ENUM (
+	'occurred', 'not_occurred', 'abandoned', 'compensated'
+);
+COMMENT ON TYPE tool_claims.finding
+	IS 'What somebody found out about an uncertain attempt';
+
+CREATE TYPE tool_claims.claim_result AS (
+	outcome				tool_claims.outcome,
+	reason				text,
+	task_id				text,
+	tool_call_id		text,
+	attempt				integer,
+	effect_key			text,
+	result				json,
+	error				json,
+	input				json,
+	held_by				text,
+	retry_after			interval,
+	lease_expires_at	timestamptz,
+	claimed_at			timestamptz,
+	finished_at			timestamptz
+);
+COMMENT ON TYPE tool_claims.claim_result
+	IS 'What a claim verb returns';
+
+CREATE TYPE tool_claims.claim_status AS (
+	organization		text,
+	task_id				text,
+	tool_call_id		text,
+	tool_server			text,
+	tool_name			text,
+	input_digest		tool_claims.sha256_digest,
+	input				tool_claims.canonical_json,
+	operation_id		text,
+	effect_key			text,
+	state				tool_claims.claim_state,
+	attempt				integer,
+	held_by				text,
+	claimed_at			timestamptz,
+	dispatched_at		timestamptz,
+	lease_expires_at	timestamptz,
+	not_after			timestamptz,
+	finished_at			timestamptz,
+	external_ref		text,
+	result				json,
+	error				json
+);
+COMMENT ON TYPE tool_claims.claim_status
+	IS 'A claim record as it reads now';
+
+/*
+ * Tables.  Key columns have collation "C": no update of a system library
+ * may make an index lose a key.  States are single characters: c claimed,
+ * d completed, f failed, r released, u uncertain, t retired.
+ */
+
+CREATE TABLE tool_claims.claim_records (
+	organization		text COLLATE "C" NOT NULL,
+	task_id				text COLLATE "C" NOT NULL,
+	tool_call_id		text COLLATE "C" NOT NULL,
+	tool_server			text COLLATE "C" NOT NULL,
+	tool_name			text COLLATE "C" NOT NULL,
+	input_digest		tool_claims.sha256_digest NOT NULL,
+	state				"char" NOT NULL,
+	ended_by			"char",
+	leased				boolean NOT NULL,
+	reacquire			boolean NOT NULL,
+	attempt				integer NOT NULL,
+	claimed_at			timestamptz NOT NULL,
+	dispatched_at		timestamptz,
+	lease_expires_at	timestamptz,
+	not_after			timestamptz,
+	finished_at			timestamptz,
+	open_since			timestamptz,
+	held_role			text COLLATE "C" NOT NULL,
+	held_session		text COLLATE "C",
+	held_from			text COLLATE "C",
+	operation_id		text COLLATE "C",
+	effect_key			text COLLATE "C",
+	request_id			uuid,
+	external_ref		text,
+	input				tool_claims.canonical_json,
+	result				json,
+	error				json,
+	reconciled			tool_claims.sha256_digest,
+	redacted			tool_claims.sha256_digest,
+	evidence_head		tool_claims.sha256_digest,
+	CONSTRAINT claim_records_pkey
+		PRIMARY KEY (organization, task_id, tool_call_id),
+	CONSTRAINT claim_records_state_check
+		CHECK (state IN ('c', 'd', 'f', 'r', 'u', 't')),
+	CONSTRAINT claim_records_attempt_check
+		CHECK (attempt > 0),
+	CONSTRAINT claim_records_ended_by_check
+		CHECK ((state = 'c') = (ended_by IS NULL)),
+	CONSTRAINT claim_records_lease_expires_at_check
+		CHECK (NOT leased OR lease_expires_at IS NOT NULL),
+	CONSTRAINT claim_records_finished_at_check
+		CHECK ((state IN ('c', 'u')) = (finished_at IS NULL)),
+	CONSTRAINT claim_records_result_check
+		CHECK (result IS NULL OR state = 'd'),
+	CONSTRAINT claim_records_error_check
+		CHECK (error IS NULL OR state = 'f')
+);
+COMMENT ON TABLE tool_claims.claim_records
+	IS 'One record for each pair of task and tool call';
+
+-- neither column changes on the transactional way, so it stays a HOT update
+CREATE INDEX claim_records_effect_key_idx
+	ON tool_claims.claim_records (organization, effect_key)
+	WHERE effect_key IS NOT NULL;
+COMMENT ON INDEX tool_claims.claim_records_effect_key_idx
+	IS 'Finds records by the key that their destination was handed';
+CREATE INDEX claim_records_open_since_idx
+	ON tool_claims.claim_records (open_since)
+	WHERE open_since IS NOT NULL;
+COMMENT ON INDEX tool_claims.claim_records_open_since_idx
+	IS 'Finds committed records that are not final';
+COMMENT ON INDEX tool_claims.claim_records_pkey
+	IS 'Key of a claim: organization, task and tool call';
+
+CREATE TABLE tool_claims.operations (
+	organization		text COLLATE "C" NOT NULL,
+	tool_server			text COLLATE "C" NOT NULL,
+	tool_name			text COLLATE "C" NOT NULL,
+	operation_id		text COLLATE "C" NOT NULL,
+	task_id				text COLLATE "C" NOT NULL,
+	tool_call_id		text COLLATE "C" NOT NULL,
+	CONSTRAINT operations_pkey
+		PRIMARY KEY (organization, tool_server, tool_name, operation_id)
+);
+COMMENT ON TABLE tool_claims.operations
+	IS 'Business operations, each with the pair that acquired it last';
+COMMENT ON INDEX tool_claims.operations_pkey
+	IS 'Key of a business operation: organization, tool server, tool and its id';
+
+CREATE TABLE tool_claims.events (
+	organization		text COLLATE "C" NOT NULL,
+	task_id				text COLLATE "C" NOT NULL,
+	tool_call_id		text COLLATE "C" NOT NULL,
+	seq					integer NOT NULL,
+	at					timestamptz NOT NULL,
+	kind				text COLLATE "C" NOT NULL,
+	attempt				integer,
+	role				text COLLATE "C" NOT NULL,
+	principal			text COLLATE "C" NOT NULL,
+	detail				jsonb,
+	detail_digest		tool_claims.sha256_digest NOT NULL,
+	previous			tool_claims.sha256_digest,
+	hash				tool_claims.sha256_digest NOT NULL,
+	CONSTRAINT events_seq_check
+		CHECK (seq > 0),
+	CONSTRAINT events_kind_check
+		CHECK (kind IN ('proposed', 'approved', 'rejected', 'withdrawn',
+						'revoked', 'superseded', 'expired', 'reserved',
+						'acquired', 'dispatched', 'completed', 'failed',
+						'released', 'uncertain', 'reconciled', 'conflict',
+						'refused', 'late_report', 'redacted', 'pruned'))
+);
+COMMENT ON TABLE tool_claims.events
+	IS 'Evidence: append-only, one hash chain for each key';
+
+-- not unique: events that change nothing never wait for each other
+CREATE INDEX events_key_idx
+	ON tool_claims.events (organization, task_id, tool_call_id, seq);
+COMMENT ON INDEX tool_claims.events_key_idx
+	IS 'Finds the chain of a key';
+CREATE INDEX events_attention_idx
+	ON tool_claims.events (organization, kind, at)
+	WHERE kind IN ('conflict', 'late_report');
+COMMENT ON INDEX tool_claims.events_attention_idx
+	IS 'Finds what the view attention shows';
+ALTER TABLE tool_claims.events REPLICA IDENTITY FULL;
+
+CREATE TABLE tool_claims.policies (
+	organization		text COLLATE "C" NOT NULL,
+	tool_name			text COLLATE "C" NOT NULL,
+	tool_server			text COLLATE "C" NOT NULL,
+	enabled				boolean,
+	effect				text,
+	on_lease_expiry		text,
+	max_attempts		integer,
+	operation_required	boolean,
+	keep_input			boolean,
+	input_check			text,
+	input_check_role	text,
+	retention			interval,
+	log					text,
+	CONSTRAINT policies_pkey
+		PRIMARY KEY (organization, tool_name, tool_server),
+	CONSTRAINT policies_effect_check
+		CHECK (effect IN ('any', 'local', 'external')),
+	CONSTRAINT policies_on_lease_expiry_check
+		CHECK (on_lease_expiry IN ('uncertain', 'reacquire')),
+	CONSTRAINT policies_max_attempts_check
+		CHECK (max_attempts > 0),
+	CONSTRAINT policies_input_check_check
+		CHECK ((input_check IS NULL) = (input_check_role IS NULL)),
+	CONSTRAINT policies_log_check
+		CHECK (log IN ('exceptions', 'all'))
+);
+COMMENT ON TABLE tool_claims.policies
+	IS 'Policies of tools; a member that is null has its default';
+COMMENT ON INDEX tool_claims.policies_pkey
+	IS 'Key of a policy: organization, tool and tool server, * for all of them';
+
+CREATE TABLE tool_claims.duties (
+	role_name			text COLLATE "C" NOT NULL,
+	duty				text COLLATE "C" NOT NULL,
+	CONSTRAINT duties_pkey
+		PRIMARY KEY (role_name, duty)
+);
+COMMENT ON TABLE tool_claims.duties
+	IS 'Which role was granted which duty';
+COMMENT ON INDEX tool_claims.duties_pkey
+	IS 'Key of a duty that a role has';
+
+CREATE TABLE tool_claims.duty_privileges (
+	duty				text COLLATE "C" NOT NULL,
+	kind				text COLLATE "C" NOT NULL,
+	name				text COLLATE "C" NOT NULL,
+	privilege			text COLLATE "C" NOT NULL,
+	CONSTRAINT duty_privileges_pkey
+		PRIMARY KEY (duty, kind, name, privilege)
+);
+COMMENT ON TABLE tool_claims.duty_privileges
+	IS 'What each duty may, * for every duty; filled by the install script';
+COMMENT ON INDEX tool_claims.duty_privileges_pkey
+	IS 'Key of a privilege of a duty';
+
+-- what a dump has to hold; duty_privileges is filled anew by the script
+SELECT pg_catalog.pg_extension_config_dump('tool_claims.claim_records', '');
+SELECT pg_catalog.pg_extension_config_dump('tool_claims.operations', '');
+SELECT pg_catalog.pg_extension_config_dump('tool_claims.events', '');
+SELECT pg_catalog.pg_extension_config_dump('tool_claims.policies', '');
+SELECT pg_catalog.pg_extension_config_dump('tool_claims.duties', '');
+SELECT pg_catalog.pg_extension_config_dump('tool_claims.duty_privileges', 'WHERE false');
+
+/*
+ * Triggers
+ */
+
+CREATE FUNCTION tool_claims.events_guard()
+	RETURNS trigger
+	AS 'MODULE_PATHNAME', 'tc_events_guard'
+	LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION tool_claims.events_guard() FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.events_guard()
+	IS 'Refuses to change or delete events';
+
+CREATE TRIGGER events_guard
+	BEFORE UPDATE OR DELETE OR TRUNCATE ON tool_claims.events
+	FOR EACH STATEMENT EXECUTE FUNCTION tool_claims.events_guard();
+COMMENT ON TRIGGER events_guard ON tool_claims.events
+	IS 'Keeps the table append-only';
+
+CREATE FUNCTION tool_claims.policies_changed()
+	RETURNS trigger
+	AS 'MODULE_PATHNAME', 'tc_policies_changed'
+	LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION tool_claims.policies_changed() FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.policies_changed()
+	IS 'Tells every session to read the policies again';
+
+-- always, so that logical replication tells the subscriber's sessions too
+CREATE TRIGGER policies_changed
+	AFTER INSERT OR UPDATE OR DELETE ON tool_claims.policies
+	FOR EACH ROW EXECUTE FUNCTION tool_claims.policies_changed();
+ALTER TABLE tool_claims.policies ENABLE ALWAYS TRIGGER policies_changed;
+COMMENT ON TRIGGER policies_changed ON tool_claims.policies
+	IS 'Invalidates the policies that sessions keep in memory';
+CREATE TRIGGER policies_truncated
+	AFTER TRUNCATE ON tool_claims.policies
+	FOR EACH STATEMENT EXECUTE FUNCTION tool_claims.policies_changed();
+ALTER TABLE tool_claims.policies ENABLE ALWAYS TRIGGER policies_truncated;
+COMMENT ON TRIGGER policies_truncated ON tool_claims.policies
+	IS 'Invalidates the policies that sessions keep in memory';
+
+/*
+ * Helpers of the views
+ */
+
+CREATE FUNCTION tool_claims.clock()
+	RETURNS timestamptz
+	AS 'MODULE_PATHNAME', 'tc_clock'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE;
+REVOKE ALL ON FUNCTION tool_claims.clock() FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.clock()
+	IS 'The time as the extension sees it: the clock of the server, moved by tool_claims.clock_offset';
+
+CREATE FUNCTION tool_claims.session_organization()
+	RETURNS text
+	AS 'MODULE_PATHNAME', 'tc_session_organization'
+	LANGUAGE C STABLE PARALLEL UNSAFE;
+REVOKE ALL ON FUNCTION tool_claims.session_organization() FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.session_organization()
+	IS 'The organization that the session works for, * where it looks at all of them';
+
+CREATE FUNCTION tool_claims.state_now(
+	state "char",
+	leased boolean,
+	reacquire boolean,
+	dispatched_at timestamptz,
+	lease_expires_at timestamptz)
+	RETURNS tool_claims.claim_state
+	AS 'MODULE_PATHNAME', 'tc_state_now'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE;
+REVOKE ALL ON FUNCTION tool_claims.state_now("char", boolean, boolean, timestamptz, timestamptz) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.state_now("char", boolean, boolean, timestamptz, timestamptz)
+	IS 'State of a stored record as it reads now, expiry applied';
+
+CREATE FUNCTION tool_claims.effect_key(
+	effect_key text,
+	operation_id text,
+	organization text,
+	task_id text,
+	tool_call_id text)
+	RETURNS text
+	AS 'MODULE_PATHNAME', 'tc_effect_key'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.effect_key(text, text, text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.effect_key(text, text, text, text, text)
+	IS 'Effect key of a stored record, derived where none is stored';
+
+CREATE FUNCTION tool_claims.max_attempts(
+	organization text,
+	tool_server text,
+	tool_name text)
+	RETURNS integer
+	AS 'MODULE_PATHNAME', 'tc_max_attempts'
+	LANGUAGE C STABLE STRICT PARALLEL UNSAFE;
+REVOKE ALL ON FUNCTION tool_claims.max_attempts(text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.max_attempts(text, text, text)
+	IS 'How often the policy of a tool lets a claim be acquired, null without a limit';
+
+CREATE FUNCTION tool_claims.retention_cutoff(
+	organization text,
+	tool_server text,
+	tool_name text)
+	RETURNS timestamptz
+	AS 'MODULE_PATHNAME', 'tc_retention_cutoff'
+	LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+REVOKE ALL ON FUNCTION tool_claims.retention_cutoff(text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.retention_cutoff(text, text, text)
+	IS 'Before which time records of a tool must have ended to be pruned by policy, null for none';
+
+/*
+ * Claims
+ */
+
+CREATE FUNCTION tool_claims.claim(
+	task_id text,
+	tool_call_id text,
+	tool_name text,
+	input tool_claims.canonical_json,
+	lease interval DEFAULT NULL,
+	wait interval DEFAULT '0',
+	operation_id text DEFAULT NULL,
+	request_id uuid DEFAULT NULL,
+	tool_server text DEFAULT '',
+	not_after timestamptz DEFAULT NULL,
+	dispatched boolean DEFAULT true)
+	RETURNS tool_claims.claim_result
+	AS 'MODULE_PATHNAME', 'tc_claim'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.claim(text, text, text, tool_claims.canonical_json, interval, interval, text, uuid, text, timestamptz, boolean) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.claim(text, text, text, tool_claims.canonical_json, interval, interval, text, uuid, text, timestamptz, boolean)
+	IS 'Acquires the authority to act for one delivery of a tool call, or tells who has it, what it led to, or why not';
+
+CREATE FUNCTION tool_claims.dispatch(
+	task_id text,
+	tool_call_id text,
+	attempt integer,
+	external_ref text DEFAULT NULL)
+	RETURNS tool_claims.claim_result
+	AS 'MODULE_PATHNAME', 'tc_dispatch'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.dispatch(text, text, integer, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.dispatch(text, text, integer, text)
+	IS 'Records that the effect of a committed leased claim is about to begin; answers acquired or refused';
+
+CREATE FUNCTION tool_claims.renew(
+	task_id text,
+	tool_call_id text,
+	attempt integer,
+	lease interval)
+	RETURNS tool_claims.claim_result
+	AS 'MODULE_PATHNAME', 'tc_renew'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.renew(text, text, integer, interval) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.renew(text, text, integer, interval)
+	IS 'Extends the lease of the own attempt, counted from now';
+
+CREATE FUNCTION tool_claims.complete(
+	task_id text,
+	tool_call_id text,
+	result json DEFAULT NULL,
+	attempt integer DEFAULT NULL)
+	RETURNS tool_claims.claim_result
+	AS 'MODULE_PATHNAME', 'tc_complete'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.complete(text, text, json, integer) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.complete(text, text, json, integer)
+	IS 'Stores the result byte for byte and ends the attempt; repeated with the same bytes it answers as the first time';
+
+CREATE FUNCTION tool_claims.fail(
+	task_id text,
+	tool_call_id text,
+	error json,
+	attempt integer DEFAULT NULL)
+	RETURNS tool_claims.claim_result
+	AS 'MODULE_PATHNAME', 'tc_fail'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.fail(text, text, json, integer) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.fail(text, text, json, integer)
+	IS 'Stores the error that every later delivery gets, and ends the attempt';
+
+CREATE FUNCTION tool_claims.release(
+	task_id text,
+	tool_call_id text,
+	attempt integer DEFAULT NULL,
+	reason text DEFAULT NULL,
+	new_effect_key boolean DEFAULT false)
+	RETURNS tool_claims.claim_result
+	AS 'MODULE_PATHNAME', 'tc_release'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.release(text, text, integer, text, boolean) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.release(text, text, integer, text, boolean)
+	IS 'Gives the claim back when no effect began: the next delivery may acquire it';
+
+CREATE FUNCTION tool_claims.mark_uncertain(
+	task_id text,
+	tool_call_id text,
+	attempt integer,
+	reason text)
+	RETURNS tool_claims.claim_result
+	AS 'MODULE_PATHNAME', 'tc_mark_uncertain'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.mark_uncertain(text, text, integer, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.mark_uncertain(text, text, integer, text)
+	IS 'Says that nobody knows whether the effect of a leased claim happened';
+
+CREATE FUNCTION tool_claims.report_late(
+	task_id text,
+	tool_call_id text,
+	attempt integer,
+	result json)
+	RETURNS void
+	AS 'MODULE_PATHNAME', 'tc_report_late'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.report_late(text, text, integer, json) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.report_late(text, text, integer, json)
+	IS 'Puts what a stale attempt knows into the evidence and changes nothing';
+
+CREATE FUNCTION tool_claims.reconcile(
+	task_id text,
+	tool_call_id text,
+	attempt integer,
+	finding tool_claims.finding,
+	evidence jsonb,
+	result json DEFAULT NULL,
+	error json DEFAULT NULL,
+	new_effect_key boolean DEFAULT false)
+	RETURNS tool_claims.claim_result
+	AS 'MODULE_PATHNAME', 'tc_reconcile'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.reconcile(text, text, integer, tool_claims.finding, jsonb, json, json, boolean) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.reconcile(text, text, integer, tool_claims.finding, jsonb, json, json, boolean)
+	IS 'Ends an uncertain attempt by what somebody found out, with the evidence for it; grants nothing';
+
+CREATE FUNCTION tool_claims.assert_claim(
+	task_id text,
+	tool_call_id text,
+	attempt integer)
+	RETURNS void
+	AS 'MODULE_PATHNAME', 'tc_assert_claim'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.assert_claim(text, text, integer) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.assert_claim(text, text, integer)
+	IS 'Raises unless the attempt holds the claim, and locks the record until the transaction ends';
+
+CREATE FUNCTION tool_claims.current_claim()
+	RETURNS SETOF tool_claims.claim_status
+	AS 'MODULE_PATHNAME', 'tc_current_claim'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 1;
+REVOKE ALL ON FUNCTION tool_claims.current_claim() FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.current_claim()
+	IS 'The claim under which this transaction acts, no row if none';
+
+CREATE FUNCTION tool_claims.require_claim(
+	tool_name text,
+	tool_server text DEFAULT '')
+	RETURNS tool_claims.claim_status
+	AS 'MODULE_PATHNAME', 'tc_require_claim'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE;
+REVOKE ALL ON FUNCTION tool_claims.require_claim(text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.require_claim(text, text)
+	IS 'The claim of this tool under which this transaction acts; raises TC010 where there is none';
+
+CREATE FUNCTION tool_claims.status(
+	task_id text,
+	tool_call_id text)
+	RETURNS SETOF tool_claims.claim_status
+	AS 'MODULE_PATHNAME', 'tc_status'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 1;
+REVOKE ALL ON FUNCTION tool_claims.status(text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.status(text, text)
+	IS 'The record of a pair as it reads now, no row if none';
+
+CREATE FUNCTION tool_claims.find_claims(
+	effect_key text)
+	RETURNS SETOF tool_claims.claim_status
+	AS 'MODULE_PATHNAME', 'tc_find_claims'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 1;
+REVOKE ALL ON FUNCTION tool_claims.find_claims(text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.find_claims(text)
+	IS 'The records whose destination was handed this effect key';
+
+CREATE FUNCTION tool_claims.execute(
+	task_id text,
+	tool_call_id text,
+	tool_name text,
+	input tool_claims.canonical_json,
+	handler regprocedure,
+	operation_id text DEFAULT NULL,
+	wait interval DEFAULT '10 s',
+	tool_server text DEFAULT '')
+	RETURNS json
+	AS 'MODULE_PATHNAME', 'tc_execute'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.execute(text, text, text, tool_claims.canonical_json, regprocedure, text, interval, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.execute(text, text, text, tool_claims.canonical_json, regprocedure, text, interval, text)
+	IS 'Claims, runs handler(input) and completes in one transaction; returns the stored result, whoever did the work';
+
+/*
+ * Evidence
+ */
+
+CREATE FUNCTION tool_claims.evidence(
+	task_id text,
+	tool_call_id text,
+	OUT seq integer,
+	OUT at timestamptz,
+	OUT kind text,
+	OUT attempt integer,
+	OUT role text,
+	OUT principal text,
+	OUT detail jsonb,
+	OUT detail_digest tool_claims.sha256_digest,
+	OUT previous tool_claims.sha256_digest,
+	OUT hash tool_claims.sha256_digest)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME', 'tc_evidence'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE;
+REVOKE ALL ON FUNCTION tool_claims.evidence(text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.evidence(text, text)
+	IS 'The events of a key, oldest first';
+
+CREATE FUNCTION tool_claims.verify_evidence(
+	task_id text,
+	tool_call_id text,
+	expected_head tool_claims.sha256_digest DEFAULT NULL,
+	OUT ok boolean,
+	OUT broken_at integer,
+	OUT reason text)
+	RETURNS record
+	AS 'MODULE_PATHNAME', 'tc_verify_evidence'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE;
+REVOKE ALL ON FUNCTION tool_claims.verify_evidence(text, text, tool_claims.sha256_digest) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.verify_evidence(text, text, tool_claims.sha256_digest)
+	IS 'Checks the chain of a key, and that it holds an event known from elsewhere';
+
+CREATE FUNCTION tool_claims.evidence_heads(
+	OUT organization text,
+	OUT task_id text,
+	OUT tool_call_id text,
+	OUT seq integer,
+	OUT hash tool_claims.sha256_digest)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME', 'tc_evidence_heads'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE;
+REVOKE ALL ON FUNCTION tool_claims.evidence_heads() FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.evidence_heads()
+	IS 'The events that no other event follows, to be kept elsewhere';
+
+CREATE FUNCTION tool_claims.timeline(
+	task_id text,
+	tool_call_id text)
+	RETURNS SETOF text
+	AS 'MODULE_PATHNAME', 'tc_timeline'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE;
+REVOKE ALL ON FUNCTION tool_claims.timeline(text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.timeline(text, text)
+	IS 'Draws the history of a key, one line an event';
+
+/*
+ * Administration
+ */
+
+CREATE FUNCTION tool_claims.set_tool_policy(
+	tool_name text,
+	tool_server text DEFAULT '*',
+	enabled boolean DEFAULT NULL,
+	effect text DEFAULT NULL,
+	on_lease_expiry text DEFAULT NULL,
+	max_attempts integer DEFAULT NULL,
+	operation_required boolean DEFAULT NULL,
+	keep_input boolean DEFAULT NULL,
+	input_check regprocedure DEFAULT NULL,
+	retention interval DEFAULT NULL,
+	log text DEFAULT NULL,
+	reset text[] DEFAULT NULL)
+	RETURNS void
+	AS 'MODULE_PATHNAME', 'tc_set_tool_policy'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.set_tool_policy(text, text, boolean, text, text, integer, boolean, boolean, regprocedure, interval, text, text[]) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.set_tool_policy(text, text, boolean, text, text, integer, boolean, boolean, regprocedure, interval, text, text[])
+	IS 'Changes the members of a policy that are named and keeps all others';
+
+CREATE FUNCTION tool_claims.drop_tool_policy(
+	tool_name text,
+	tool_server text DEFAULT '*')
+	RETURNS void
+	AS 'MODULE_PATHNAME', 'tc_drop_tool_policy'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.drop_tool_policy(text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.drop_tool_policy(text, text)
+	IS 'Removes the policy of a tool';
+
+CREATE FUNCTION tool_claims.grant_duty(
+	role regrole,
+	duty text)
+	RETURNS void
+	AS 'MODULE_PATHNAME', 'tc_grant_duty'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.grant_duty(regrole, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.grant_duty(regrole, text)
+	IS 'Grants a role what a duty may';
+
+CREATE FUNCTION tool_claims.revoke_duty(
+	role regrole,
+	duty text)
+	RETURNS void
+	AS 'MODULE_PATHNAME', 'tc_revoke_duty'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.revoke_duty(regrole, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.revoke_duty(regrole, text)
+	IS 'Takes from a role what a duty may and no other duty of the role gives';
+
+CREATE FUNCTION tool_claims.sweep(
+	max_rows integer DEFAULT 1000)
+	RETURNS integer
+	AS 'MODULE_PATHNAME', 'tc_sweep'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.sweep(integer) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.sweep(integer)
+	IS 'Writes down which leases have expired, and returns how many it did';
+
+CREATE FUNCTION tool_claims.prune(
+	older_than interval DEFAULT NULL,
+	max_rows integer DEFAULT 1000,
+	tombstones boolean DEFAULT true)
+	RETURNS integer
+	AS 'MODULE_PATHNAME', 'tc_prune'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.prune(interval, integer, boolean) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.prune(interval, integer, boolean)
+	IS 'Takes away final records that ended long ago, and returns how many it did';
+
+CREATE FUNCTION tool_claims.redact(
+	task_id text,
+	tool_call_id text,
+	reason text)
+	RETURNS void
+	AS 'MODULE_PATHNAME', 'tc_redact'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.redact(text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.redact(text, text, text)
+	IS 'Takes away what a final record and its events tell; digests stay';
+
+/*
+ * Views, of the organization of the session only
+ */
+
+-- the stored records of the organization, with what is computed from them
+CREATE VIEW tool_claims.record_readings WITH (security_barrier) AS
+	SELECT
+		r.*,
+		tool_claims.state_now(r.state, r.leased, r.reacquire, r.dispatched_at,
+							  r.lease_expires_at) AS reads,
+		tool_claims.effect_key(r.effect_key, r.operation_id, r.organization,
+							   r.task_id, r.tool_call_id) AS handed_key,
+		r.held_role
+			|| COALESCE(', session user ' || r.held_session, '')
+			|| COALESCE(' (' || r.held_from || ')', '') AS held_by
+	FROM (
+		-- two branches, so that the first one can use the primary key
+		SELECT * FROM tool_claims.claim_records o
+		WHERE o.organization = tool_claims.session_organization()
+		UNION ALL
+		SELECT * FROM tool_claims.claim_records a
+		WHERE tool_claims.session_organization() = '*'
+	) r;
+COMMENT ON VIEW tool_claims.record_readings
+	IS 'Stored claim records with what is computed from them; for the other views only';
+
+CREATE VIEW tool_claims.claims WITH (security_barrier) AS
+	SELECT
+		r.organization,
+		r.task_id,
+		r.tool_call_id,
+		r.tool_server,
+		r.tool_name,
+		r.input_digest,
+		r.operation_id,
+		r.handed_key AS effect_key,
+		r.reads AS state,
+		r.attempt,
+		r.held_by,
+		r.claimed_at,
+		r.dispatched_at,
+		r.lease_expires_at,
+		r.not_after,
+		r.finished_at,
+		r.external_ref
+	FROM tool_claims.record_readings r;
+COMMENT ON VIEW tool_claims.claims
+	IS 'Claim records as they read now, without input, result and error';
+
+CREATE VIEW tool_claims.attention WITH (security_barrier) AS
+	SELECT
+		f.organization,
+		f.kind,
+		f.task_id,
+		f.tool_call_id,
+		f.tool_server,
+		f.tool_name,
+		f.attempt,
+		f.effect_key,
+		f.external_ref,
+		f.held_by,
+		f.since,
+		tool_claims.clock() - f.since AS age,
+		f.reason
+	FROM (
+		-- what nobody knows, and when it became so
+		SELECT
+			r.organization,
+			CASE r.state WHEN 'u' THEN 'uncertain' ELSE 'lease_expired' END AS kind,
+			r.task_id, r.tool_call_id, r.tool_server, r.tool_name, r.attempt,
+			r.handed_key AS effect_key, r.external_ref, r.held_by,
+			COALESCE((
+				SELECT max(e.at) FROM tool_claims.events e
+				WHERE e.organization = r.organization
+				AND e.task_id = r.task_id
+				AND e.tool_call_id = r.tool_call_id
+				AND e.attempt = r.attempt
+				AND e.kind = 'uncertain'), r.lease_expires_at) AS since,
+			CASE WHEN r.ended_by IN ('h', 'm') THEN 'reported' ELSE 'lease_expired' END AS reason
+		FROM tool_claims.record_readings r
+		WHERE r.open_since IS NOT NULL AND r.reads = 'uncertain'
+		UNION ALL
+		-- what nobody may try again
+		SELECT
+			r.organization, 'attempts_exhausted',
+			r.task_id, r.tool_call_id, r.tool_server, r.tool_name, r.attempt,
+			r.handed_key, r.external_ref, r.held_by,
+			COALESCE(r.finished_at, r.lease_expires_at),
+			'attempts_exhausted'
+		FROM tool_claims.record_readings r
+		WHERE r.open_since IS NOT NULL AND r.reads = 'released'
+		AND r.attempt >= tool_claims.max_attempts(r.organization, r.tool_server, r.tool_name)
+		UNION ALL
+		-- what came after the authority had gone on, and other data under a key
+		SELECT
+			e.organization, e.kind,
+			e.task_id, e.tool_call_id, r.tool_server, r.tool_name,
+			COALESCE(max(e.attempt), r.attempt),
+			r.handed_key, r.external_ref, r.held_by,
+			max(e.at),
+			CASE e.kind
+				WHEN 'late_report' THEN 'record reads ' || COALESCE(r.reads::text, 'none')
+				ELSE string_agg(DISTINCT COALESCE(e.detail ->> 'reason', 'redacted'), ', ')
+			END
+		FROM tool_claims.events e
+		LEFT JOIN tool_claims.record_readings r
+		ON r.organization = e.organization
+		AND r.task_id = e.task_id
+		AND r.tool_call_id = e.tool_call_id
+		WHERE e.kind IN ('conflict', 'late_report')
+		AND (e.organization = tool_claims.session_organization()
+			 OR tool_claims.session_organization() = '*')
+		GROUP BY e.organization, e.kind, e.task_id, e.tool_call_id,
+			r.tool_server, r.tool_name, r.attempt, r.handed_key,
+			r.external_ref, r.held_by, r.reads
+	) f;
+COMMENT ON VIEW tool_claims.attention
+	IS 'What a person should look at: uncertain and expired claims, exhausted attempts, late reports, conflicts';
+
+/*
+ * Duties
+ */
+
+INSERT INTO tool_claims.duty_privileges (duty, kind, name, privilege) VALUES
+	('*', 'schema', 'tool_claims', 'USAGE'),
+	('*', 'function', 'canonical_json_cmp', 'EXECUTE'),
+	('*', 'function', 'canonical_json_eq', 'EXECUTE'),
+	('*', 'function', 'canonical_json_from_json', 'EXECUTE'),
+	('*', 'function', 'canonical_json_from_jsonb', 'EXECUTE'),
+	('*', 'function', 'canonical_json_from_text', 'EXECUTE'),
+	('*', 'function', 'canonical_json_ge', 'EXECUTE'),
+	('*', 'function', 'canonical_json_gt', 'EXECUTE'),
+	('*', 'function', 'canonical_json_hash', 'EXECUTE'),
+	('*', 'function', 'canonical_json_hash_extended', 'EXECUTE'),
+	('*', 'function', 'canonical_json_in', 'EXECUTE'),
+	('*', 'function', 'canonical_json_le', 'EXECUTE'),
+	('*', 'function', 'canonical_json_lt', 'EXECUTE'),
+	('*', 'function', 'canonical_json_ne', 'EXECUTE'),
+	('*', 'function', 'canonical_json_out', 'EXECUTE'),
+	('*', 'function', 'canonical_json_recv', 'EXECUTE'),
+	('*', 'function', 'canonical_json_send', 'EXECUTE'),
+	('*', 'function', 'canonical_json_to_json', 'EXECUTE'),
+	('*', 'function', 'canonical_json_to_jsonb', 'EXECUTE'),
+	('*', 'function', 'canonical_json_to_text', 'EXECUTE'),
+	('*', 'function', 'digest', 'EXECUTE'),
+	('*', 'function', 'is_portable', 'EXECUTE'),
+	('*', 'function', 'sha256_digest_cmp', 'EXECUTE'),
+	('*', 'function', 'sha256_digest_eq', 'EXECUTE'),
+	('*', 'function', 'sha256_digest_from_bytea', 'EXECUTE'),
+	('*', 'function', 'sha256_digest_ge', 'EXECUTE'),
+	('*', 'function', 'sha256_digest_gt', 'EXECUTE'),
+	('*', 'function', 'sha256_digest_hash', 'EXECUTE'),
+	('*', 'function', 'sha256_digest_hash_extended', 'EXECUTE'),
+	('*', 'function', 'sha256_digest_in', 'EXECUTE'),
+	('*', 'function', 'sha256_digest_le', 'EXECUTE'),
+	('*', 'function', 'sha256_digest_lt', 'EXECUTE'),
+	('*', 'function', 'sha256_digest_ne', 'EXECUTE'),
+	('*', 'function', 'sha256_digest_out', 'EXECUTE'),
+	('*', 'function', 'sha256_digest_recv', 'EXECUTE'),
+	('*', 'function', 'sha256_digest_send', 'EXECUTE'),
+	('*', 'function', 'sha256_digest_to_bytea', 'EXECUTE'),
+	('*', 'function', 'clock', 'EXECUTE'),
+	('*', 'function', 'effect_key', 'EXECUTE'),
+	('*', 'function', 'max_attempts', 'EXECUTE'),
+	('*', 'function', 'session_organization', 'EXECUTE'),
+	('*', 'function', 'state_now', 'EXECUTE'),
+	('worker', 'function', 'claim', 'EXECUTE'),
+	('worker', 'function', 'dispatch', 'EXECUTE'),
+	('worker', 'function', 'renew', 'EXECUTE'),
+	('worker', 'function', 'complete', 'EXECUTE'),
+	('worker', 'function', 'fail', 'EXECUTE'),
+	('worker', 'function', 'release', 'EXECUTE'),
+	('worker', 'function', 'mark_uncertain', 'EXECUTE'),
+	('worker', 'function', 'report_late', 'EXECUTE'),
+	('worker', 'function', 'assert_claim', 'EXECUTE'),
+	('worker', 'function', 'current_claim', 'EXECUTE'),
+	('worker', 'function', 'require_claim', 'EXECUTE'),
+	('worker', 'function', 'execute', 'EXECUTE'),
+	('worker', 'function', 'status', 'EXECUTE'),
+	('worker', 'function', 'find_claims', 'EXECUTE'),
+	('reconciler', 'function', 'status', 'EXECUTE'),
+	('reconciler', 'function', 'find_claims', 'EXECUTE'),
+	('reconciler', 'function', 'evidence', 'EXECUTE'),
+	('reconciler', 'function', 'timeline', 'EXECUTE'),
+	('reconciler', 'function', 'mark_uncertain', 'EXECUTE'),
+	('reconciler', 'function', 'reconcile', 'EXECUTE'),
+	('reconciler', 'relation', 'attention', 'SELECT'),
+	('auditor', 'function', 'evidence', 'EXECUTE'),
+	('auditor', 'function', 'verify_evidence', 'EXECUTE'),
+	('auditor', 'function', 'evidence_heads', 'EXECUTE'),
+	('auditor', 'function', 'timeline', 'EXECUTE'),
+	('auditor', 'relation', 'claims', 'SELECT'),
+	('auditor', 'relation', 'attention', 'SELECT'),
+	('administrator', 'function', 'set_tool_policy', 'EXECUTE'),
+	('administrator', 'function', 'drop_tool_policy', 'EXECUTE'),
+	('administrator', 'function', 'grant_duty', 'EXECUTE'),
+	('administrator', 'function', 'revoke_duty', 'EXECUTE'),
+	('administrator', 'function', 'sweep', 'EXECUTE'),
+	('administrator', 'function', 'prune', 'EXECUTE'),
+	('administrator', 'function', 'redact', 'EXECUTE'),
+	('administrator', 'relation', 'attention', 'SELECT'),
+	('backup', 'relation', 'claim_records', 'SELECT'),
+	('backup', 'relation', 'operations', 'SELECT'),
+	('backup', 'relation', 'events', 'SELECT'),
+	('backup', 'relation', 'policies', 'SELECT'),
+	('backup', 'relation', 'duties', 'SELECT'),
+	('backup', 'relation', 'duty_privileges', 'SELECT');
+
+/*
+ * Default privileges of whoever installs this may have granted rights on the
+ * members: take every one away.  Only the owner is left, and who gets a duty.
+ */
+DO $$
+DECLARE
+	grant_found record;
+BEGIN
+	FOR grant_found IN
+		SELECT 'FUNCTION ' || p.oid::pg_catalog.regprocedure AS object, a.grantee
+		FROM pg_catalog.pg_proc p, pg_catalog.aclexplode(p.proacl) a
+		WHERE p.pronamespace OPERATOR(pg_catalog.=) 'tool_claims'::pg_catalog.regnamespace
+		AND a.grantee OPERATOR(pg_catalog.<>) p.proowner
+		UNION
+		SELECT 'TABLE ' || c.oid::pg_catalog.regclass, a.grantee
+		FROM pg_catalog.pg_class c, pg_catalog.aclexplode(c.relacl) a
+		WHERE c.relnamespace OPERATOR(pg_catalog.=) 'tool_claims'::pg_catalog.regnamespace
+		AND a.grantee OPERATOR(pg_catalog.<>) c.relowner
+		UNION
+		SELECT 'SCHEMA tool_claims', a.grantee
+		FROM pg_catalog.pg_namespace n, pg_catalog.aclexplode(n.nspacl) a
+		WHERE n.nspname OPERATOR(pg_catalog.=) 'tool_claims'
+		AND a.grantee OPERATOR(pg_catalog.<>) n.nspowner
+		UNION
+		SELECT 'TYPE ' || t.oid::pg_catalog.regtype, a.grantee
+		FROM pg_catalog.pg_type t, pg_catalog.aclexplode(t.typacl) a
+		WHERE t.typnamespace OPERATOR(pg_catalog.=) 'tool_claims'::pg_catalog.regnamespace
+		AND a.grantee OPERATOR(pg_catalog.<>) t.typowner
+		AND a.grantee OPERATOR(pg_catalog.<>) 0
+	LOOP
+		EXECUTE pg_catalog.format('REVOKE ALL ON %s FROM %s CASCADE',
+			grant_found.object,
+			CASE grant_found.grantee WHEN 0 THEN 'PUBLIC'
+			ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(grant_found.grantee)) END);
+	END LOOP;
+END
+$$;
