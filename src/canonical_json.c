@@ -698,7 +698,7 @@ compare_values(FunctionCallInfo fcinfo)
 	return order;
 }
 
-/* tool_claims.canonical_json_eq(…) and so on: the operators */
+/* tool_claims.canonical_json_eq(...) and so on: the operators */
 #define JSON_OPERATOR(name, condition) \
 PG_FUNCTION_INFO_V1(tc_canonical_json_##name); \
 Datum \
@@ -714,7 +714,7 @@ JSON_OPERATOR(le, compare_values(fcinfo) <= 0)
 JSON_OPERATOR(gt, compare_values(fcinfo) > 0)
 JSON_OPERATOR(ge, compare_values(fcinfo) >= 0)
 
-/* tool_claims.canonical_json_cmp(…) returns integer: btree support */
+/* tool_claims.canonical_json_cmp(...) returns integer: btree support */
 PG_FUNCTION_INFO_V1(tc_canonical_json_cmp);
 
 Datum
@@ -723,7 +723,7 @@ tc_canonical_json_cmp(PG_FUNCTION_ARGS)
 	PG_RETURN_INT32(compare_values(fcinfo));
 }
 
-/* tool_claims.canonical_json_hash(…) returns integer: hash support */
+/* tool_claims.canonical_json_hash(...) returns integer: hash support */
 PG_FUNCTION_INFO_V1(tc_canonical_json_hash);
 
 Datum
@@ -737,7 +737,7 @@ tc_canonical_json_hash(PG_FUNCTION_ARGS)
 	return hash;
 }
 
-/* tool_claims.canonical_json_hash_extended(…, bigint) returns bigint: the same */
+/* tool_claims.canonical_json_hash_extended(..., bigint) returns bigint: the same */
 PG_FUNCTION_INFO_V1(tc_canonical_json_hash_extended);
 
 Datum

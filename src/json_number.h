@@ -12,7 +12,7 @@
 #define JSON_NUMBER_EXTRA			32
 
 /*
- * The value is 0.DDD… * 10^point, with "count" digits D of which neither the
+ * The value is 0.DDD... * 10^point, with "count" digits D of which neither the
  * first nor the last is zero.  The digits stay where they were read.
  */
 typedef struct JsonNumber

@@ -52,7 +52,7 @@ typedef struct JsonObject
 	uint32		end;			/* behind the last member */
 	uint32		members;		/* the first of its members, which are sorted */
 	uint32		member_count;
-	uint32		objects;		/* unordered objects that ended before it began */
+	uint32		objects;		/* unordered objects that ended before */
 } JsonObject;
 
 /* An object or array that has begun and not ended. */

@@ -80,13 +80,16 @@ Datum
 tc_sha256_digest_in(PG_FUNCTION_ARGS)
 {
 	const char *text = PG_GETARG_CSTRING(0);
+	const char *hex = strncmp(text, "\\x", 2) == 0 ? text + 2 : text;
 	Sha256Digest *digest = palloc(sizeof(Sha256Digest));
 
-	if (!read_hex(strncmp(text, "\\x", 2) == 0 ? text + 2 : text, digest))
+	if (!read_hex(hex, digest))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 				 errmsg("invalid input syntax for type %s", "sha256_digest"),
-				 errdetail("The text has %zu bytes.", strlen(text)),
+				 strlen(hex) == SHA256_HEX_BYTES ?
+				 errdetail("A character is no hexadecimal digit.") :
+				 errdetail("There are %zu characters.", strlen(hex)),
 				 errhint("Write %d hexadecimal digits, with or without \\x before them.",
 						 SHA256_HEX_BYTES)));
 	PG_RETURN_SHA256_DIGEST(digest);
@@ -152,7 +155,7 @@ tc_sha256_digest_from_bytea(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a SHA-256 digest has %d bytes, not %zu",
 						SHA256_BYTES, (size_t) VARSIZE_ANY_EXHDR(bytes)),
-				 errhint("A value of type bytea that holds hexadecimal digits is converted with encode(…, 'escape')::sha256_digest.")));
+				 errhint("Hexadecimal digits are read by a cast from text.")));
 	digest = palloc(sizeof(Sha256Digest));
 	memcpy(digest->bytes, VARDATA_ANY(bytes), SHA256_BYTES);
 	PG_RETURN_SHA256_DIGEST(digest);
@@ -178,7 +181,7 @@ compare_digests(FunctionCallInfo fcinfo)
 				  PG_GETARG_SHA256_DIGEST(1)->bytes, SHA256_BYTES);
 }
 
-/* tool_claims.sha256_digest_eq(…) and so on: the operators, byte by byte */
+/* tool_claims.sha256_digest_eq(...) and so on: the operators, byte by byte */
 #define DIGEST_OPERATOR(name, operator) \
 PG_FUNCTION_INFO_V1(tc_sha256_digest_##name); \
 Datum \
@@ -194,7 +197,7 @@ DIGEST_OPERATOR(le, <=)
 DIGEST_OPERATOR(gt, >)
 DIGEST_OPERATOR(ge, >=)
 
-/* tool_claims.sha256_digest_cmp(…) returns integer: btree support */
+/* tool_claims.sha256_digest_cmp(...) returns integer: btree support */
 PG_FUNCTION_INFO_V1(tc_sha256_digest_cmp);
 
 Datum
@@ -203,7 +206,7 @@ tc_sha256_digest_cmp(PG_FUNCTION_ARGS)
 	PG_RETURN_INT32(compare_digests(fcinfo));
 }
 
-/* tool_claims.sha256_digest_hash(…) returns integer: hash support */
+/* tool_claims.sha256_digest_hash(...) returns integer: hash support */
 PG_FUNCTION_INFO_V1(tc_sha256_digest_hash);
 
 Datum
@@ -212,7 +215,7 @@ tc_sha256_digest_hash(PG_FUNCTION_ARGS)
 	return hash_any(PG_GETARG_SHA256_DIGEST(0)->bytes, SHA256_BYTES);
 }
 
-/* tool_claims.sha256_digest_hash_extended(…, bigint) returns bigint: the same */
+/* tool_claims.sha256_digest_hash_extended(..., bigint) returns bigint: the same */
 PG_FUNCTION_INFO_V1(tc_sha256_digest_hash_extended);
 
 Datum
