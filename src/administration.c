@@ -791,9 +791,7 @@ tc_timeline(PG_FUNCTION_ARGS)
 	ClaimKey	key = argument_key(fcinfo);
 	Datum		values[3];
 
-	values[0] = CStringGetTextDatum(key.organization);
-	values[1] = CStringGetTextDatum(key.task_id);
-	values[2] = CStringGetTextDatum(key.tool_call_id);
+	query_key_arguments(&key, values);
 	query_return_set(fcinfo, &timeline_query, values, NULL);
 	return (Datum) 0;
 }

@@ -248,14 +248,15 @@ claim_write_expiry(const ClaimRecord *stored, const ClaimRecord *now)
 	store_update(&next);
 }
 
-/* tells the transaction what it holds now */
+/* tells the transaction what it holds now; before is the attempt before */
 static void
-note_change(const ClaimCall *call, const ClaimRecord *next)
+note_change(const ClaimCall *call, int32 before, const ClaimRecord *next)
 {
 	switch (next->state)
 	{
 		case CLAIM_CLAIMED:
-			if (call->verb == VERB_CLAIM)
+			/* an attempt whose answer was lost is not of this transaction */
+			if (call->verb == VERB_CLAIM && next->attempt != before)
 				at_commit_acquired(next);
 			break;
 		case CLAIM_UNCERTAIN:
@@ -423,7 +424,7 @@ claim_change(ClaimCall *call, ClaimStep *step)
 	if (step->kind == STEP_CHANGE)
 	{
 		store_update(&step->next);
-		note_change(call, &step->next);
+		note_change(call, record.attempt, &step->next);
 	}
 	write_events(events, step->nevents);
 }
@@ -691,7 +692,8 @@ try_acquire(ClaimCall *call, ClaimStep *step)
 				store_existing(call, &policy, step);
 			if (result == STORED)
 			{
-				note_change(call, &step->next);
+				note_change(call, stored != NULL ? step->now.attempt : 0,
+							&step->next);
 				return;
 			}
 			if (result == LOST_RACE)

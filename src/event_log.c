@@ -285,24 +285,6 @@ digest_column(uint64 row, int number, Sha256Digest *digest)
 	return !isnull;
 }
 
-static Datum
-digest_argument(const Sha256Digest *digest)
-{
-	bytea	   *bytes = palloc(VARHDRSZ + SHA256_BYTES);
-
-	SET_VARSIZE(bytes, VARHDRSZ + SHA256_BYTES);
-	memcpy(VARDATA(bytes), digest, SHA256_BYTES);
-	return PointerGetDatum(bytes);
-}
-
-static void
-key_arguments(const ClaimKey *key, Datum *values)
-{
-	values[0] = CStringGetTextDatum(key->organization);
-	values[1] = CStringGetTextDatum(key->task_id);
-	values[2] = CStringGetTextDatum(key->tool_call_id);
-}
-
 typedef struct Link
 {
 	int32		seq;
@@ -366,7 +348,7 @@ find_previous(const ClaimKey *key, bool changes, Link *previous)
 	Datum		values[3];
 	uint64		count;
 
-	key_arguments(key, values);
+	query_key_arguments(key, values);
 	query_begin(&scope);
 	count = query_run(changes ? &branch_query : &newest_query, values, NULL,
 					  GetLatestSnapshot());
@@ -426,7 +408,7 @@ event_log_write(const EventRow *row)
 	char		nulls[13];
 
 	memset(nulls, ' ', sizeof(nulls));
-	key_arguments(&row->key, values);
+	query_key_arguments(&row->key, values);
 	values[3] = Int32GetDatum(row->seq);
 	values[4] = TimestampTzGetDatum(row->at);
 	values[5] = CStringGetTextDatum(row->kind);
@@ -436,11 +418,11 @@ event_log_write(const EventRow *row)
 	values[7] = CStringGetTextDatum(row->role);
 	values[8] = CStringGetTextDatum(row->principal);
 	values[9] = CStringGetTextDatum(row->detail);
-	values[10] = digest_argument(&row->detail_digest);
-	values[11] = digest_argument(&row->previous);
+	values[10] = query_digest_argument(&row->detail_digest);
+	values[11] = query_digest_argument(&row->previous);
 	if (!row->has_previous)
 		nulls[11] = 'n';
-	values[12] = digest_argument(&row->hash);
+	values[12] = query_digest_argument(&row->hash);
 	query_begin(&scope);
 	query_run(&write_query, values, nulls, InvalidSnapshot);
 	query_end(&scope);
@@ -475,7 +457,7 @@ event_log_redact(const ClaimKey *key)
 {
 	Datum		values[3];
 
-	key_arguments(key, values);
+	query_key_arguments(key, values);
 	(void) run_past_guard(&redact_query, values);
 }
 
@@ -487,8 +469,8 @@ event_log_delete(const ClaimKey *key, const EventRow *keep)
 	Datum		values[4];
 
 	memset(&nothing, 0, sizeof(nothing));
-	key_arguments(key, values);
-	values[3] = digest_argument(keep != NULL ? &keep->hash : &nothing);
+	query_key_arguments(key, values);
+	values[3] = query_digest_argument(keep != NULL ? &keep->hash : &nothing);
 	(void) run_past_guard(&delete_query, values);
 }
 
@@ -566,7 +548,7 @@ load_chain(const ClaimKey *key, Chain *chain)
 	Datum		values[3];
 	MemoryContext old;
 
-	key_arguments(key, values);
+	query_key_arguments(key, values);
 	query_begin(&scope);
 	chain->count = query_run(&chain_query, values, NULL, InvalidSnapshot);
 	old = MemoryContextSwitchTo(scope.caller);
@@ -751,7 +733,7 @@ tc_evidence(PG_FUNCTION_ARGS)
 	ClaimKey	key = argument_key(fcinfo);
 	Datum		values[3];
 
-	key_arguments(&key, values);
+	query_key_arguments(&key, values);
 	query_return_set(fcinfo, &evidence_query, values, NULL);
 	return (Datum) 0;
 }

@@ -216,13 +216,19 @@ tc_execute(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(result);
 }
 
-/* the stored record of the claim under which the transaction acts */
+/*
+ * The stored record of the claim under which the transaction acts, where it
+ * is the session's organization's.
+ */
 static bool
 read_current(ClaimRecord *record)
 {
+	const char *organization = settings_verb_organization();
 	const HeldClaim *current = at_commit_current();
 
-	return current != NULL && store_read(&current->key, record);
+	return current != NULL &&
+		strcmp(current->key.organization, organization) == 0 &&
+		store_read(&current->key, record);
 }
 
 /* tool_claims.current_claim() returns setof claim_status */
@@ -231,7 +237,6 @@ tc_current_claim(PG_FUNCTION_ARGS)
 {
 	ClaimRecord record;
 
-	(void) settings_verb_organization();
 	claim_status_set(fcinfo, read_current(&record) ? list_make1(&record) : NIL);
 	return (Datum) 0;
 }
@@ -251,7 +256,6 @@ tc_require_claim(PG_FUNCTION_ARGS)
 											KEY_TEXT_MAY_BE_EMPTY);
 	ClaimRecord record;
 
-	(void) settings_verb_organization();
 	if (!read_current(&record) ||
 		strcmp(record.tool_name, tool_name) != 0 ||
 		strcmp(record.tool_server, tool_server) != 0)

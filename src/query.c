@@ -112,6 +112,26 @@ query_run(SavedQuery *query, Datum *values, const char *nulls, Snapshot snapshot
 	return SPI_processed;
 }
 
+/* the first three arguments of a statement on one key */
+void
+query_key_arguments(const ClaimKey *key, Datum *values)
+{
+	values[0] = CStringGetTextDatum(key->organization);
+	values[1] = CStringGetTextDatum(key->task_id);
+	values[2] = CStringGetTextDatum(key->tool_call_id);
+}
+
+/* a digest as argument of a statement */
+Datum
+query_digest_argument(const Sha256Digest *digest)
+{
+	bytea	   *bytes = palloc(VARHDRSZ + SHA256_BYTES);
+
+	SET_VARSIZE(bytes, VARHDRSZ + SHA256_BYTES);
+	memcpy(VARDATA(bytes), digest, SHA256_BYTES);
+	return PointerGetDatum(bytes);
+}
+
 /* returns the rows of a statement as the set that the SQL function returns */
 void
 query_return_set(FunctionCallInfo fcinfo, SavedQuery *query, Datum *values,

@@ -9,6 +9,8 @@
 #include "executor/spi.h"
 #include "fmgr.h"
 
+#include "claim.h"
+
 #define QUERY_MAX_ARGS	32
 
 /*
@@ -37,6 +39,8 @@ extern void query_end(QueryScope *scope);
 extern uint64 query_run(SavedQuery *query, Datum *values, const char *nulls,
 						Snapshot snapshot);
 extern Oid	query_table(const char *name);
+extern void query_key_arguments(const ClaimKey *key, Datum *values);
+extern Datum query_digest_argument(const Sha256Digest *digest);
 extern void query_return_set(FunctionCallInfo fcinfo, SavedQuery *query,
 							 Datum *values, const char *nulls);
 

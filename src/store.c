@@ -278,16 +278,6 @@ record_values(const ClaimRecord *r, Datum *values, bool *nulls)
 	SET_NULLABLE(COL_EVIDENCE_HEAD, pointer_datum, r->evidence_head);
 }
 
-static Datum
-digest_as_bytea(Datum digest)
-{
-	bytea	   *bytes = palloc(VARHDRSZ + SHA256_BYTES);
-
-	SET_VARSIZE(bytes, VARHDRSZ + SHA256_BYTES);
-	memcpy(VARDATA(bytes), DatumGetPointer(digest), SHA256_BYTES);
-	return PointerGetDatum(bytes);
-}
-
 /* the same with types of the core, for statements */
 static void
 record_arguments(const ClaimRecord *r, Datum *values, char *null_flags)
@@ -300,7 +290,8 @@ record_arguments(const ClaimRecord *r, Datum *values, char *null_flags)
 	record_values(r, values, nulls);
 	for (int i = 0; i < lengthof(digests); i++)
 		if (!nulls[digests[i] - 1])
-			values[digests[i] - 1] = digest_as_bytea(values[digests[i] - 1]);
+			values[digests[i] - 1] =
+				query_digest_argument(DatumGetSha256Digest(values[digests[i] - 1]));
 	if (r->input != NULL)
 		values[COL_INPUT - 1] =
 			CStringGetTextDatum(canonical_json_to_cstring(r->input));
@@ -564,14 +555,6 @@ read_current(SavedQuery *query, Datum *values)
 	return found;
 }
 
-static void
-key_arguments(const ClaimKey *key, Datum *values)
-{
-	values[0] = CStringGetTextDatum(key->organization);
-	values[1] = CStringGetTextDatum(key->task_id);
-	values[2] = CStringGetTextDatum(key->tool_call_id);
-}
-
 /*
  * What is there under a key, without ever blocking.  With STORE_UNCOMMITTED
  * the record holds who has it, and nothing else.
@@ -599,7 +582,7 @@ store_look(const ClaimKey *key, ClaimRecord *record)
 	if (plain && !there)
 		return STORE_ABSENT;
 
-	key_arguments(key, values);
+	query_key_arguments(key, values);
 	query_begin(&scope);
 	found = read_current(&read_query, values);
 	if (found)
@@ -624,7 +607,7 @@ store_read(const ClaimKey *key, ClaimRecord *record)
 	Datum		values[3];
 	bool		found;
 
-	key_arguments(key, values);
+	query_key_arguments(key, values);
 	query_begin(&scope);
 	found = query_run(&read_query, values, NULL, InvalidSnapshot) > 0;
 	if (found)
@@ -644,7 +627,7 @@ store_lock(const ClaimKey *key, StoreWait wait, ClaimRecord *record)
 	Datum		values[3];
 	StoreLock	result = STORE_LOCKED;
 
-	key_arguments(key, values);
+	query_key_arguments(key, values);
 	query_begin(&scope);
 	if (query_run(wait == STORE_SKIP ? &lock_skip_query : &lock_wait_query,
 				  values, NULL, InvalidSnapshot) > 0)
@@ -730,7 +713,7 @@ store_redact(const ClaimRecord *record)
 	Datum		values[3];
 
 	store_update(record);
-	key_arguments(&record->key, values);
+	query_key_arguments(&record->key, values);
 	query_begin(&scope);
 	query_run(&redact_input_query, values, NULL, InvalidSnapshot);
 	query_end(&scope);
@@ -742,7 +725,7 @@ store_delete(const ClaimKey *key)
 	QueryScope	scope;
 	Datum		values[3];
 
-	key_arguments(key, values);
+	query_key_arguments(key, values);
 	query_begin(&scope);
 	query_run(&delete_query, values, NULL, InvalidSnapshot);
 	query_end(&scope);
