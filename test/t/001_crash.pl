@@ -41,11 +41,14 @@ sub leased_claim
 {
 	my ($session, $key, %more) = @_;
 
-	return call($session, 'claim', key($key),
+	my %arguments = (
+		key($key),
 		tool_name => 'refund',
 		input => '{"order": 7}',
 		lease => '10 min',
 		%more);
+
+	return call($session, 'claim', %arguments);
 }
 
 #
@@ -266,6 +269,7 @@ foreach my $case (@rounds)
 	if ($child == 0)
 	{
 		eval { writer($round, $log, $setup); };
+		diag("writer: $@") if $@;
 		POSIX::_exit(0);
 	}
 	wait_until(sub { -s $file > 3000 }) or die 'the writer does not write';

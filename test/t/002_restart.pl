@@ -65,13 +65,13 @@ restart();
 is(answer('worker', 'claim', @call, request_id => $request),
 	'in_progress', 'after a dispatch the request id is as for anybody');
 is(answer('worker', 'mark_uncertain', @leased, attempt => 1, reason => 'time-out'),
-	'uncertain 1', 'mark_uncertain');
+	'uncertain reported 1', 'mark_uncertain');
 restart();
 is(answer('rival', 'claim', @call), 'uncertain reported', 'nobody acquires what is uncertain');
 my @found = (@leased, attempt => 1, finding => 'not_occurred', evidence => '{"statement": "none"}');
-is(answer('reconciler', 'reconcile', @found), 'released 1', 'reconcile');
+is(answer('reconciler', 'reconcile', @found), 'released', 'reconcile');
 restart();
-is(answer('reconciler', 'reconcile', @found), 'released 1', 'reconcile, repeated');
+is(answer('reconciler', 'reconcile', @found), 'released', 'reconcile, repeated');
 is(answer('worker', 'complete', @leased, attempt => 1), 'TC002', 'the reconciled attempt is stale');
 is(answer('worker', 'report_late', @leased, attempt => 1, result => '"sent"'), '', 'report_late');
 restart();

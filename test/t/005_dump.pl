@@ -190,7 +190,7 @@ my $fresh = PostgreSQL::Test::Cluster->new('fresh');
 $fresh->init;
 $fresh->append_conf('postgresql.conf', 'timezone = \'Asia/Kolkata\'');
 $fresh->start;
-foreach my $role (qw(somebody else dumper reconciler auditor rival worker))
+foreach my $role (qw(somebody unrelated dumper reconciler auditor rival worker))
 {
 	$fresh->safe_psql('postgres', "CREATE ROLE $role LOGIN");
 }

@@ -151,7 +151,7 @@ foreach my $preload (0, 1)
 		$client->do('DISCARD ALL');
 		is(organization($client), 'error 42501', "$with: nor with DISCARD ALL");
 		is(organization(session($node, 'tenant_a', options => "${set}a")),
-			'a', "$with: asking for the own organization does no harm");
+			'error 42501', "$with: asking for the own one is asking as well");
 	}
 	is(organization(session($node, 'tenant_a')), 'a', "$with: the next session is as ever");
 
