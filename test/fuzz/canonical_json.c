@@ -126,13 +126,6 @@ errfinish(const char *filename, int lineno, const char *funcname)
 	abort();
 }
 
-void
-ExceptionalCondition(const char *conditionName, const char *errorType,
-					 const char *fileName, int lineNumber)
-{
-	abort();
-}
-
 /*
  * The second implementation
  */
