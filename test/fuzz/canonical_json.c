@@ -18,6 +18,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "compat.h"
 #include "json_reader.h"
 
 /*
