@@ -14,7 +14,8 @@ PGFILEDESC = "tool_claims - durable claims of tool calls"
 EXTENSION = tool_claims
 DATA = src/tool_claims--0.1.0.sql
 
-REGRESS = canonical_json sha256_digest
+REGRESS = canonical_json sha256_digest claims leases operations execution \
+	policies duties evidence administration
 REGRESS_OPTS = --load-extension=tool_claims
 
 ISOLATION = assert_claim completing_row dispatch_takeover doubt_complete \
