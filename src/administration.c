@@ -39,49 +39,106 @@ PG_FUNCTION_INFO_V1(tc_max_attempts);
 /* ----- policies ----- */
 
 /* the members of a policy, as arguments of set_tool_policy from 2 on */
+enum
+{
+	MEMBER_ENABLED,
+	MEMBER_EFFECT,
+	MEMBER_APPROVALS_REQUIRED,
+	MEMBER_APPROVAL_RULE,
+	MEMBER_APPROVER_GROUPS,
+	MEMBER_ALLOW_SELF_APPROVAL,
+	MEMBER_POLICY_VERSION,
+	MEMBER_ON_LEASE_EXPIRY,
+	MEMBER_MAX_ATTEMPTS,
+	MEMBER_OPERATION_REQUIRED,
+	MEMBER_PROPOSAL_TTL,
+	MEMBER_KEEP_INPUT,
+	MEMBER_INPUT_CHECK,
+	MEMBER_RETENTION,
+	MEMBER_LOG,
+	MEMBERS
+};
+
 static const struct
 {
 	const char *name;
 	const char *values[4];		/* the words allowed, where it is a word */
-}			members[] = {
-	{"enabled"},
-	{"effect", {"any", "local", "external"}},
-	{"on_lease_expiry", {"uncertain", "reacquire"}},
-	{"max_attempts"},
-	{"operation_required"},
-	{"keep_input"},
-	{"input_check"},
-	{"retention"},
-	{"log", {"exceptions", "all"}}
+}			members[MEMBERS] = {
+	[MEMBER_ENABLED] = {"enabled"},
+	[MEMBER_EFFECT] = {"effect", {"any", "local", "external"}},
+	[MEMBER_APPROVALS_REQUIRED] = {"approvals_required"},
+	[MEMBER_APPROVAL_RULE] = {"approval_rule"},
+	[MEMBER_APPROVER_GROUPS] = {"approver_groups"},
+	[MEMBER_ALLOW_SELF_APPROVAL] = {"allow_self_approval"},
+	[MEMBER_POLICY_VERSION] = {"policy_version"},
+	[MEMBER_ON_LEASE_EXPIRY] = {"on_lease_expiry", {"uncertain", "reacquire"}},
+	[MEMBER_MAX_ATTEMPTS] = {"max_attempts"},
+	[MEMBER_OPERATION_REQUIRED] = {"operation_required"},
+	[MEMBER_PROPOSAL_TTL] = {"proposal_ttl"},
+	[MEMBER_KEEP_INPUT] = {"keep_input"},
+	[MEMBER_INPUT_CHECK] = {"input_check"},
+	[MEMBER_RETENTION] = {"retention"},
+	[MEMBER_LOG] = {"log", {"exceptions", "all"}}
 };
 
 #define FIRST_MEMBER	2
-#define RESET_ARGUMENT	(FIRST_MEMBER + (int) lengthof(members))
+#define RESET_ARGUMENT	(FIRST_MEMBER + MEMBERS)
 
+/* arguments of the statement: key, members, who registers, reset, number */
+#define ARG_MEMBERS		3
+#define ARG_REGISTRAR	(ARG_MEMBERS + MEMBERS)
+#define ARG_RESET		(ARG_REGISTRAR + 1)
+#define ARG_NUMBER		(ARG_RESET + 1)
+#define POLICY_ARGS		(ARG_NUMBER + 1)
+
+/* the value of a member: put back, or the new one, or the old one */
 #define MEMBER(column, parameter) \
-	#column " = CASE WHEN '" #column "' OPERATOR(pg_catalog.=) ANY ($13) " \
+	#column " = CASE WHEN '" #column "' OPERATOR(pg_catalog.=) ANY ($20) " \
 	"THEN NULL ELSE COALESCE($" #parameter ", p." #column ") END"
+
+/* who registered a function, beside the function */
+#define REGISTRAR(column, parameter) \
+	#column "_role = CASE WHEN '" #column "' OPERATOR(pg_catalog.=) " \
+	"ANY ($20) THEN NULL WHEN $" #parameter " IS NOT NULL THEN $19 " \
+	"ELSE p." #column "_role END"
 
 static SavedQuery set_policy_query = {
 	"INSERT INTO tool_claims.policies AS p (organization, tool_name, "
-	"tool_server, enabled, effect, on_lease_expiry, max_attempts, "
-	"operation_required, keep_input, input_check, input_check_role, "
-	"retention, log) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $14, "
-	"$11, $12) ON CONFLICT (organization, tool_name, tool_server) DO UPDATE SET "
-	MEMBER(enabled, 4) ", "
-	MEMBER(effect, 5) ", "
-	MEMBER(on_lease_expiry, 6) ", "
-	MEMBER(max_attempts, 7) ", "
-	MEMBER(operation_required, 8) ", "
-	MEMBER(keep_input, 9) ", "
-	MEMBER(input_check, 10) ", "
-	"input_check_role = CASE WHEN 'input_check' OPERATOR(pg_catalog.=) "
-	"ANY ($13) THEN NULL ELSE COALESCE($14, p.input_check_role) END, "
-	MEMBER(retention, 11) ", "
-	MEMBER(log, 12),
-	14,
-	{TEXTOID, TEXTOID, TEXTOID, BOOLOID, TEXTOID, TEXTOID, INT4OID, BOOLOID,
-	BOOLOID, TEXTOID, INTERVALOID, TEXTOID, TEXTARRAYOID, TEXTOID}
+	"tool_server, enabled, effect, approvals_required, approval_rule, "
+	"approval_rule_role, approver_groups, allow_self_approval, "
+	"policy_version, on_lease_expiry, max_attempts, operation_required, "
+	"proposal_ttl, keep_input, input_check, input_check_role, retention, "
+	"log) VALUES ($1, $2, $3, $4, $5, $6, $7, CASE WHEN $7 IS NOT NULL THEN "
+	"$19 END, $8, $9, COALESCE($10, $21), $11, $12, $13, $14, $15, $16, "
+	"CASE WHEN $16 IS NOT NULL THEN $19 END, $17, $18) "
+	"ON CONFLICT (organization, tool_name, tool_server) DO UPDATE SET "
+	MEMBER(enabled, 4) ", " MEMBER(effect, 5) ", "
+	MEMBER(approvals_required, 6) ", " MEMBER(approval_rule, 7) ", "
+	REGISTRAR(approval_rule, 7) ", " MEMBER(approver_groups, 8) ", "
+	MEMBER(allow_self_approval, 9) ", "
+	"policy_version = COALESCE($10, $21), "
+	MEMBER(on_lease_expiry, 11) ", " MEMBER(max_attempts, 12) ", "
+	MEMBER(operation_required, 13) ", " MEMBER(proposal_ttl, 14) ", "
+	MEMBER(keep_input, 15) ", " MEMBER(input_check, 16) ", "
+	REGISTRAR(input_check, 16) ", " MEMBER(retention, 17) ", "
+	MEMBER(log, 18),
+	POLICY_ARGS,
+	{TEXTOID, TEXTOID, TEXTOID, BOOLOID, TEXTOID, INT4OID, TEXTOID,
+		TEXTARRAYOID, BOOLOID, TEXTOID, TEXTOID, INT4OID, BOOLOID, INTERVALOID,
+	BOOLOID, TEXTOID, INTERVALOID, TEXTOID, TEXTOID, TEXTARRAYOID, TEXTOID}
+};
+
+/*
+ * Numbers the policy's change.  The number outlives the policy: one that was
+ * dropped and made anew must not take an old version up again.
+ */
+static SavedQuery number_query = {
+	"INSERT INTO tool_claims.policy_numbers AS n (organization, tool_name, "
+	"tool_server, number) VALUES ($1, $2, $3, 1) "
+	"ON CONFLICT (organization, tool_name, tool_server) DO UPDATE SET "
+	"number = n.number OPERATOR(pg_catalog.+) 1 "
+	"RETURNING n.number::pg_catalog.text",
+	3, {TEXTOID, TEXTOID, TEXTOID}
 };
 
 static SavedQuery drop_policy_query = {
@@ -139,7 +196,7 @@ reset_argument(FunctionCallInfo fcinfo)
 		const char *name = nulls[i] ? "" : TextDatumGetCString(names[i]);
 		int			member = -1;
 
-		for (int j = 0; j < lengthof(members); j++)
+		for (int j = 0; j < MEMBERS; j++)
 			if (strcmp(name, members[j].name) == 0)
 				member = j;
 		if (member < 0)
@@ -173,6 +230,48 @@ policy_key_arguments(FunctionCallInfo fcinfo, Datum *values)
 	values[2] = CStringGetTextDatum(tool_server);
 }
 
+static bool
+has_member(FunctionCallInfo fcinfo, int member)
+{
+	return !PG_ARGISNULL(FIRST_MEMBER + member);
+}
+
+/* values that no word list can check */
+static void
+check_members(FunctionCallInfo fcinfo)
+{
+	if (has_member(fcinfo, MEMBER_MAX_ATTEMPTS) &&
+		PG_GETARG_INT32(FIRST_MEMBER + MEMBER_MAX_ATTEMPTS) < 1)
+		refuse_value("max_attempts", "It is at least 1.");
+	if (has_member(fcinfo, MEMBER_APPROVALS_REQUIRED) &&
+		PG_GETARG_INT32(FIRST_MEMBER + MEMBER_APPROVALS_REQUIRED) < 0)
+		refuse_value("approvals_required", "It is not negative.");
+	if (has_member(fcinfo, MEMBER_RETENTION) &&
+		clock_interval_us(PG_GETARG_INTERVAL_P(FIRST_MEMBER + MEMBER_RETENTION)) < 0)
+		refuse_value("retention", "It is not negative.");
+	if (has_member(fcinfo, MEMBER_PROPOSAL_TTL) &&
+		clock_interval_us(PG_GETARG_INTERVAL_P(FIRST_MEMBER + MEMBER_PROPOSAL_TTL)) <= 0)
+		refuse_value("proposal_ttl", "It is positive.");
+	if (has_member(fcinfo, MEMBER_POLICY_VERSION))
+		(void) argument_key_text(fcinfo, FIRST_MEMBER + MEMBER_POLICY_VERSION,
+								 "policy_version", KEY_TEXT_FILLED);
+	if (has_member(fcinfo, MEMBER_APPROVER_GROUPS) &&
+		array_contains_nulls(PG_GETARG_ARRAYTYPE_P(FIRST_MEMBER + MEMBER_APPROVER_GROUPS)))
+		refuse_value("approver_groups", "No group is null.");
+}
+
+/* puts the text of a function that is registered in the place of its OID */
+static void
+register_member(FunctionCallInfo fcinfo, int member, Oid result,
+				Datum *values)
+{
+	if (has_member(fcinfo, member))
+		values[ARG_MEMBERS + member] =
+			CStringGetTextDatum(registered_function_name(PG_GETARG_OID(FIRST_MEMBER + member),
+														 JSONOID, result,
+														 GetUserId()));
+}
+
 /*
  * tool_claims.set_tool_policy(tool_name text, tool_server text, ...,
  *							   reset text[]) returns void
@@ -182,37 +281,32 @@ policy_key_arguments(FunctionCallInfo fcinfo, Datum *values)
 Datum
 tc_set_tool_policy(PG_FUNCTION_ARGS)
 {
-	Datum		values[14];
-	char		nulls[14];
+	Datum		values[POLICY_ARGS];
+	char		nulls[POLICY_ARGS];
 	QueryScope	scope;
 
 	verb_enter("tool_claims.set_tool_policy()");
 	policy_key_arguments(fcinfo, values);
 	memset(nulls, ' ', sizeof(nulls));
-	for (int i = 0; i < lengthof(members); i++)
+	for (int i = 0; i < MEMBERS; i++)
 	{
 		check_word(fcinfo, i);
-		values[3 + i] = PG_GETARG_DATUM(FIRST_MEMBER + i);
+		values[ARG_MEMBERS + i] = PG_GETARG_DATUM(FIRST_MEMBER + i);
 		if (PG_ARGISNULL(FIRST_MEMBER + i))
-			nulls[3 + i] = 'n';
+			nulls[ARG_MEMBERS + i] = 'n';
 	}
-	if (!PG_ARGISNULL(5) && PG_GETARG_INT32(5) < 1)
-		refuse_value("max_attempts", "It is at least 1.");
-	if (!PG_ARGISNULL(9) &&
-		(clock_interval_us(PG_GETARG_INTERVAL_P(9)) < 0))
-		refuse_value("retention", "It is not negative.");
-	values[12] = reset_argument(fcinfo);
-	nulls[13] = 'n';
-	if (!PG_ARGISNULL(8))
-	{
-		char	   *name = registered_function_name(PG_GETARG_OID(8), JSONOID,
-													TEXTOID, GetUserId());
+	check_members(fcinfo);
+	values[ARG_RESET] = reset_argument(fcinfo);
+	values[ARG_REGISTRAR] =
+		CStringGetTextDatum(GetUserNameFromId(GetUserId(), false));
+	register_member(fcinfo, MEMBER_APPROVAL_RULE, INT4OID, values);
+	register_member(fcinfo, MEMBER_INPUT_CHECK, TEXTOID, values);
 
-		values[9] = CStringGetTextDatum(name);
-		values[13] = CStringGetTextDatum(GetUserNameFromId(GetUserId(), false));
-		nulls[13] = ' ';
-	}
 	query_begin(&scope);
+	query_run(&number_query, values, NULL, InvalidSnapshot);
+	values[ARG_NUMBER] =
+		CStringGetTextDatum(SPI_getvalue(SPI_tuptable->vals[0],
+										 SPI_tuptable->tupdesc, 1));
 	query_run(&set_policy_query, values, nulls, InvalidSnapshot);
 	query_end(&scope);
 	at_commit_durable();
@@ -556,7 +650,7 @@ retire(const ClaimRecord *stored)
 
 	detail_begin(&detail);
 	detail_text(&detail, "state", claim_state_name(stored->state));
-	event_log_prepare(&row, &stored->key, EVENT_PRUNED, 0,
+	event_log_prepare(&row, &stored->key, EVENT_PRUNED, 0, NULL,
 					  detail_end(&detail), NULL);
 	event_log_write(&row);
 	event_log_delete(&stored->key, &row);
@@ -704,7 +798,8 @@ tc_redact(PG_FUNCTION_ARGS)
 	event_log_redact(&key);
 	detail_begin(&detail);
 	detail_text(&detail, "reason", argument_text(fcinfo, 2));
-	event_log_prepare(&row, &key, EVENT_REDACTED, 0, detail_end(&detail), NULL);
+	event_log_prepare(&row, &key, EVENT_REDACTED, 0, NULL, detail_end(&detail),
+					  NULL);
 	event_log_write(&row);
 
 	next = stored;

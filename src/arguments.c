@@ -85,17 +85,42 @@ argument_tool(FunctionCallInfo fcinfo, int n, const char *name, KeyText kind)
 	return value;
 }
 
-/* the pair that the first two arguments name, in the session's organization */
+/* the pair that arguments n and n + 1 name, in the session's organization */
 ClaimKey
-argument_key(FunctionCallInfo fcinfo)
+argument_key_at(FunctionCallInfo fcinfo, int n)
 {
 	ClaimKey	key;
 
-	key.task_id = argument_key_text(fcinfo, 0, "task_id", KEY_TEXT_FILLED);
-	key.tool_call_id = argument_key_text(fcinfo, 1, "tool_call_id",
+	key.task_id = argument_key_text(fcinfo, n, "task_id", KEY_TEXT_FILLED);
+	key.tool_call_id = argument_key_text(fcinfo, n + 1, "tool_call_id",
 										 KEY_TEXT_FILLED);
 	key.organization = settings_verb_organization();
 	return key;
+}
+
+ClaimKey
+argument_key(FunctionCallInfo fcinfo)
+{
+	return argument_key_at(fcinfo, 0);
+}
+
+/* a time limit in microseconds, 0 for a NULL */
+int64
+argument_limit(FunctionCallInfo fcinfo, int n, const char *name)
+{
+	Interval   *interval;
+	int64		limit;
+
+	if (PG_ARGISNULL(n))
+		return 0;
+	interval = PG_GETARG_INTERVAL_P(n);
+	limit = clock_interval_us(interval);
+	if (tc_interval_is_infinite(interval) || limit <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" must be a positive, finite interval",
+						name)));
+	return limit;
 }
 
 /* any text, NULL for a NULL */

@@ -24,6 +24,8 @@ extern const char *argument_key_text(FunctionCallInfo fcinfo, int n,
 extern const char *argument_tool(FunctionCallInfo fcinfo, int n,
 								 const char *name, KeyText kind);
 extern ClaimKey argument_key(FunctionCallInfo fcinfo);
+extern ClaimKey argument_key_at(FunctionCallInfo fcinfo, int n);
+extern int64 argument_limit(FunctionCallInfo fcinfo, int n, const char *name);
 extern const char *argument_text(FunctionCallInfo fcinfo, int n);
 extern int64 argument_lease(FunctionCallInfo fcinfo, int n);
 extern int64 argument_wait(FunctionCallInfo fcinfo, int n);

@@ -360,21 +360,21 @@ acquire(const ClaimRecord *stored, const ClaimCall *call,
 		return;
 	}
 
-	step->answer = previous;
-	reason = refusal(previous,
-					 earlier(previous ? previous->not_after : CLAIM_NO_TIME,
-							 call->not_after),
-					 policy, true, now);
-	if (reason == NULL && policy->input_check != NULL)
+	if (!call->facts.known)
 	{
-		if (call->check == CHECK_NOT_RUN)
-		{
-			step->kind = STEP_CHECK_INPUT;
-			return;
-		}
-		if (call->check == CHECK_FAILED)
-			reason = "invalid_input";
+		step->kind = STEP_NEEDS_FACTS;
+		return;
 	}
+	step->answer = previous;
+	if (call->facts.approval_required)
+		reason = "approval_required";
+	else
+		reason = refusal(previous,
+						 earlier(previous ? previous->not_after : CLAIM_NO_TIME,
+								 call->not_after),
+						 policy, true, now);
+	if (reason == NULL && call->facts.check_message != NULL)
+		reason = "invalid_input";
 	if (reason != NULL)
 	{
 		answer(step, OUTCOME_REFUSED, reason);

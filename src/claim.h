@@ -8,6 +8,7 @@
 #define TC_CLAIM_H
 
 #include "datatype/timestamp.h"
+#include "nodes/pg_list.h"
 #include "utils/uuid.h"
 
 #include "canonical_json.h"
@@ -89,6 +90,14 @@ typedef enum ClaimError
 
 typedef enum EventKind
 {
+	EVENT_PROPOSED,
+	EVENT_APPROVED,
+	EVENT_REJECTED,
+	EVENT_WITHDRAWN,
+	EVENT_REVOKED,
+	EVENT_SUPERSEDED,
+	EVENT_EXPIRED,
+	EVENT_RESERVED,
 	EVENT_ACQUIRED,
 	EVENT_DISPATCHED,
 	EVENT_COMPLETED,
@@ -152,6 +161,14 @@ typedef struct ClaimPolicy
 	bool		operation_required;
 	bool		keep_input;
 	bool		log_all;
+	int32		approvals_required;
+	const char *approval_rule;	/* function, NULL without one */
+	const char *approval_rule_role; /* who registered it */
+	List	   *approver_groups;	/* of char * */
+	bool		allow_self_approval;
+	const char *version;		/* empty without a policy */
+	const char *source;			/* which row it is, empty without one */
+	int64		proposal_ttl;	/* microseconds */
 	const char *input_check;	/* function, NULL without one */
 	const char *input_check_role;	/* who registered it */
 	const Interval *retention;	/* NULL: kept */
@@ -166,12 +183,13 @@ typedef enum OperationOwner
 	OPERATION_BUSY				/* an open transaction of somebody has it */
 } OperationOwner;
 
-typedef enum InputCheck
+/* what acquiring needs to know beyond the record; see claim_flow.c */
+typedef struct ClaimFacts
 {
-	CHECK_NOT_RUN,
-	CHECK_PASSED,
-	CHECK_FAILED
-} InputCheck;
+	bool		known;
+	bool		approval_required;
+	const char *check_message;	/* of the input check, NULL: passed */
+} ClaimFacts;
 
 typedef struct ClaimCall
 {
@@ -200,8 +218,8 @@ typedef struct ClaimCall
 	const pg_uuid_t *request_id;
 	TimestampTz not_after;
 	bool		dispatched;
-	InputCheck	check;
-	const char *check_message;
+	bool		reserving;		/* on behalf of an approved proposal */
+	ClaimFacts	facts;
 
 	/* of the other verbs */
 	bool		has_attempt;
@@ -227,7 +245,7 @@ typedef enum StepKind
 {
 	STEP_ANSWER,				/* nothing changes */
 	STEP_CHANGE,				/* step->next replaces the record */
-	STEP_CHECK_INPUT,			/* run the policy's input check, ask again */
+	STEP_NEEDS_FACTS,			/* find out call->facts, ask again */
 	STEP_ERROR
 } StepKind;
 
@@ -243,6 +261,7 @@ typedef struct ClaimStep
 	ClaimRecord next;
 	bool		owner_expired;	/* the operation's record ended by expiry */
 	ClaimRecord owner_now;		/* the operation's record as it reads now */
+	const CanonicalJson *input; /* to run with, of a proposal */
 	bool		open_transaction;	/* in_progress by an open transaction */
 	bool		held_here;		/* in_progress by this very transaction */
 	int			nevents;

@@ -152,7 +152,8 @@ event_detail(const ClaimCall *call, const ClaimEvent *event)
 			detail_json(&detail, "input_digest",
 						quoted_digest(&call->input_digest));
 			detail_text(&detail, "operation_id", call->operation_id);
-			detail_text(&detail, "message", call->check_message);
+			detail_text(&detail, "message",
+						call->facts.known ? call->facts.check_message : NULL);
 			break;
 		case EVENT_ACQUIRED:
 			detail_text(&detail, "operation_id", call->operation_id);
@@ -215,7 +216,7 @@ prepare_events(const ClaimCall *call, const ClaimKey *key, ClaimStep *step)
 	for (int i = 0; i < step->nevents; i++)
 		event_log_prepare(&rows[i], key, step->events[i].kind,
 						  step->events[i].attempt,
-						  event_detail(call, &step->events[i]),
+						  NULL, event_detail(call, &step->events[i]),
 						  i > 0 ? &rows[i - 1] : NULL);
 	if (step->kind == STEP_CHANGE && step->nevents > 0)
 		step->next.evidence_head = &rows[step->nevents - 1].hash;
@@ -242,7 +243,7 @@ claim_write_expiry(const ClaimRecord *stored, const ClaimRecord *now)
 	event_log_prepare(&row, &stored->key,
 					  now->state == CLAIM_RELEASED ? EVENT_RELEASED :
 					  EVENT_UNCERTAIN,
-					  stored->attempt, detail_end(&detail), NULL);
+					  stored->attempt, NULL, detail_end(&detail), NULL);
 	event_log_write(&row);
 	next.evidence_head = &row.hash;
 	store_update(&next);
@@ -447,16 +448,53 @@ claim_report(ClaimCall *call, ClaimStep *step)
 
 /* ----- acquiring ----- */
 
-static void
-run_input_check(ClaimCall *call, const ClaimPolicy *policy)
+/* how many approvals the policy asks for with this input */
+int32
+claim_approvals_required(const ClaimPolicy *policy, const CanonicalJson *input)
 {
-	char	   *input = canonical_json_to_cstring(call->input);
+	Datum		result;
+	bool		isnull;
 
-	call->check_message =
-		registered_function_call_text(policy->input_check,
-									  policy->input_check_role,
-									  CStringGetTextDatum(input));
-	call->check = call->check_message == NULL ? CHECK_PASSED : CHECK_FAILED;
+	if (policy->approval_rule == NULL)
+		return policy->approvals_required;
+	result = registered_function_call(policy->approval_rule,
+									  policy->approval_rule_role,
+									  CStringGetTextDatum(canonical_json_to_cstring(input)),
+									  &isnull);
+	if (isnull || DatumGetInt32(result) < 0)
+		ereport(ERROR,
+				(errcode(isnull ? ERRCODE_NULL_VALUE_NOT_ALLOWED :
+						 ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("approval rule %s did not return a number of approvals",
+						policy->approval_rule)));
+	return DatumGetInt32(result);
+}
+
+/*
+ * Finds out what acquiring needs to know: the gate, which a pair with a
+ * proposal passes by reserve only, and the policy's functions.  They run
+ * before anything is locked.
+ */
+static void
+find_facts(ClaimCall *call, const ClaimPolicy *policy)
+{
+	call->facts.approval_required = !call->reserving &&
+		(store_proposal_there(&call->key) ||
+		 claim_approvals_required(policy, call->input) > 0);
+	call->facts.check_message = NULL;
+	if (!call->facts.approval_required && policy->input_check != NULL)
+	{
+		bool		isnull;
+		Datum		result;
+
+		result = registered_function_call(policy->input_check,
+										  policy->input_check_role,
+										  CStringGetTextDatum(canonical_json_to_cstring(call->input)),
+										  &isnull);
+		if (!isnull)
+			call->facts.check_message = TextDatumGetCString(result);
+	}
+	call->facts.known = true;
 }
 
 /* the record that the call would make, as far as operations are looked up */
@@ -511,16 +549,16 @@ load_operation(ClaimCall *call, ClaimRecord *owner_record)
 	return true;
 }
 
-/* decides, with the input check run where the decision asks for it */
+/* decides, with the facts found out where the decision asks for them */
 static void
 decide_acquisition(const ClaimRecord *stored, ClaimCall *call,
 				   const ClaimPolicy *policy, ClaimStep *step)
 {
 	call->held_here = stored != NULL && at_commit_holds(stored);
 	claim_decide(stored, call, policy, clock_now(), step);
-	if (step->kind == STEP_CHECK_INPUT)
+	if (step->kind == STEP_NEEDS_FACTS)
 	{
-		run_input_check(call, policy);
+		find_facts(call, policy);
 		claim_decide(stored, call, policy, clock_now(), step);
 	}
 }
@@ -590,7 +628,11 @@ store_new(ClaimCall *call, const ClaimPolicy *policy, ClaimStep *step)
 
 	if (!store_insert(&step->next))
 		return LOST_RACE;
-	result = take_operation(NULL, call, policy, step);
+	/* a proposal that came first, or sees this record and gives way */
+	if (!call->reserving && store_proposal_there(&call->key))
+		result = LOST_RACE;
+	else
+		result = take_operation(NULL, call, policy, step);
 	if (result != STORED)
 	{
 		store_delete(&call->key);
@@ -683,8 +725,7 @@ try_acquire(ClaimCall *call, ClaimStep *step)
 			stored = NULL;
 		if (!load_operation(call, owner))
 			continue;
-		call->check = CHECK_NOT_RUN;
-		call->check_message = NULL;
+		call->facts.known = false;
 		decide_acquisition(stored, call, &policy, step);
 		if (step->kind == STEP_CHANGE)
 		{
@@ -711,6 +752,33 @@ try_acquire(ClaimCall *call, ClaimStep *step)
 		return;
 	}
 	answer_busy(step, NULL, NULL);
+}
+
+/*
+ * What acquiring would come to at this moment, without changing anything: a
+ * STEP_CHANGE where it would succeed.
+ */
+void
+claim_peek(ClaimCall *call, ClaimStep *step)
+{
+	ClaimRecord *stored = palloc(sizeof(ClaimRecord));
+	ClaimRecord *owner = palloc(sizeof(ClaimRecord));
+	ClaimPolicy policy;
+	StoreLook	look;
+
+	policy_of(call->key.organization, call->tool_server, call->tool_name,
+			  &policy);
+	look = store_look(&call->key, stored);
+	if (look == STORE_UNCOMMITTED || !load_operation(call, owner))
+	{
+		answer_busy(step, look == STORE_UNCOMMITTED ? stored : NULL, NULL);
+		return;
+	}
+	call->facts.known = false;
+	decide_acquisition(look == STORE_FOUND ? stored : NULL, call, &policy,
+					   step);
+	if (step->kind == STEP_ERROR)
+		claim_raise(step, call);
 }
 
 /*

@@ -40,7 +40,7 @@ enum
 	RESULT_COLUMNS
 };
 
-static const char *const outcome_names[] = {
+const char *const claim_outcome_names[] = {
 	[OUTCOME_ACQUIRED] = "acquired",
 	[OUTCOME_COMPLETED] = "completed",
 	[OUTCOME_FAILED] = "failed",
@@ -68,8 +68,8 @@ enum_datum(Oid type, const char *label)
 }
 
 /* the row type of the calling function, looked up once for each call site */
-static TupleDesc
-result_descriptor(FunctionCallInfo fcinfo)
+TupleDesc
+row_descriptor(FunctionCallInfo fcinfo)
 {
 	if (fcinfo->flinfo->fn_extra == NULL)
 	{
@@ -84,23 +84,23 @@ result_descriptor(FunctionCallInfo fcinfo)
 	return fcinfo->flinfo->fn_extra;
 }
 
-static void
-put_text(Datum *values, bool *nulls, int column, const char *value)
+void
+row_put_text(Datum *values, bool *nulls, int column, const char *value)
 {
 	nulls[column] = value == NULL;
 	if (value != NULL)
 		values[column] = CStringGetTextDatum(value);
 }
 
-static void
-put_pointer(Datum *values, bool *nulls, int column, const void *value)
+void
+row_put_pointer(Datum *values, bool *nulls, int column, const void *value)
 {
 	nulls[column] = value == NULL;
 	values[column] = PointerGetDatum(value);
 }
 
-static void
-put_time(Datum *values, bool *nulls, int column, TimestampTz value)
+void
+row_put_time(Datum *values, bool *nulls, int column, TimestampTz value)
 {
 	nulls[column] = value == CLAIM_NO_TIME;
 	values[column] = TimestampTzGetDatum(value);
@@ -148,17 +148,17 @@ put_record(const ClaimStep *step, const ClaimRecord *record, bool holder,
 	{
 		values[RESULT_ATTEMPT] = Int32GetDatum(record->attempt);
 		nulls[RESULT_ATTEMPT] = false;
-		put_text(values, nulls, RESULT_EFFECT_KEY, claim_effect_key(record));
-		put_time(values, nulls, RESULT_LEASE_EXPIRES_AT,
+		row_put_text(values, nulls, RESULT_EFFECT_KEY, claim_effect_key(record));
+		row_put_time(values, nulls, RESULT_LEASE_EXPIRES_AT,
 				 step->outcome == OUTCOME_ACQUIRED ?
 				 record->lease_expires_at : CLAIM_NO_TIME);
 	}
 	if (step->outcome == OUTCOME_COMPLETED)
-		put_pointer(values, nulls, RESULT_RESULT, record->result);
+		row_put_pointer(values, nulls, RESULT_RESULT, record->result);
 	if (step->outcome == OUTCOME_FAILED)
-		put_pointer(values, nulls, RESULT_ERROR, record->error);
-	put_time(values, nulls, RESULT_CLAIMED_AT, record->claimed_at);
-	put_time(values, nulls, RESULT_FINISHED_AT, record->finished_at);
+		row_put_pointer(values, nulls, RESULT_ERROR, record->error);
+	row_put_time(values, nulls, RESULT_CLAIMED_AT, record->claimed_at);
+	row_put_time(values, nulls, RESULT_FINISHED_AT, record->finished_at);
 }
 
 /* a step as claim_result; key is what was asked for */
@@ -166,7 +166,7 @@ Datum
 claim_result_datum(FunctionCallInfo fcinfo, const ClaimStep *step,
 				   const ClaimKey *key, bool holder)
 {
-	TupleDesc	descriptor = result_descriptor(fcinfo);
+	TupleDesc	descriptor = row_descriptor(fcinfo);
 	const ClaimRecord *record = step->answer;
 	Datum		values[RESULT_COLUMNS] = {0};
 	bool		nulls[RESULT_COLUMNS];
@@ -174,13 +174,13 @@ claim_result_datum(FunctionCallInfo fcinfo, const ClaimStep *step,
 	memset(nulls, true, sizeof(nulls));
 	values[RESULT_OUTCOME] =
 		enum_datum(TupleDescAttr(descriptor, RESULT_OUTCOME)->atttypid,
-				   outcome_names[step->outcome]);
+				   claim_outcome_names[step->outcome]);
 	nulls[RESULT_OUTCOME] = false;
-	put_text(values, nulls, RESULT_REASON, step->reason);
+	row_put_text(values, nulls, RESULT_REASON, step->reason);
 	if (record != NULL && record->key.task_id != NULL)
 		key = &record->key;
-	put_text(values, nulls, RESULT_TASK_ID, key->task_id);
-	put_text(values, nulls, RESULT_TOOL_CALL_ID, key->tool_call_id);
+	row_put_text(values, nulls, RESULT_TASK_ID, key->task_id);
+	row_put_text(values, nulls, RESULT_TOOL_CALL_ID, key->tool_call_id);
 
 	switch (step->outcome)
 	{
@@ -188,14 +188,14 @@ claim_result_datum(FunctionCallInfo fcinfo, const ClaimStep *step,
 		case OUTCOME_REFUSED:
 			break;
 		case OUTCOME_IN_PROGRESS:
-			put_text(values, nulls, RESULT_HELD_BY, held_by(record));
+			row_put_text(values, nulls, RESULT_HELD_BY, held_by(record));
 			values[RESULT_RETRY_AFTER] = retry_after(step);
 			nulls[RESULT_RETRY_AFTER] = false;
 			break;
-		case OUTCOME_UNCERTAIN:
-			put_record(step, record, holder, values, nulls);
-			break;
 		default:
+			if (step->outcome == OUTCOME_ACQUIRED && step->input != NULL)
+				row_put_text(values, nulls, RESULT_INPUT,
+						 canonical_json_to_cstring(step->input));
 			put_record(step, record, holder, values, nulls);
 			break;
 	}
@@ -218,34 +218,34 @@ claim_status_tuple(TupleDesc descriptor, const ClaimRecord *stored)
 	bool		nulls[COLUMNS] = {false};
 
 	(void) claim_as_of(stored, clock_now(), &record);
-	put_text(values, nulls, ORGANIZATION, record.key.organization);
-	put_text(values, nulls, TASK_ID, record.key.task_id);
-	put_text(values, nulls, TOOL_CALL_ID, record.key.tool_call_id);
-	put_text(values, nulls, TOOL_SERVER, record.tool_server);
-	put_text(values, nulls, TOOL_NAME, record.tool_name);
+	row_put_text(values, nulls, ORGANIZATION, record.key.organization);
+	row_put_text(values, nulls, TASK_ID, record.key.task_id);
+	row_put_text(values, nulls, TOOL_CALL_ID, record.key.tool_call_id);
+	row_put_text(values, nulls, TOOL_SERVER, record.tool_server);
+	row_put_text(values, nulls, TOOL_NAME, record.tool_name);
 	values[INPUT_DIGEST] = PointerGetDatum(&record.input_digest);
-	put_pointer(values, nulls, INPUT, record.input);
-	put_text(values, nulls, OPERATION_ID, record.operation_id);
-	put_text(values, nulls, EFFECT_KEY, claim_effect_key(&record));
+	row_put_pointer(values, nulls, INPUT, record.input);
+	row_put_text(values, nulls, OPERATION_ID, record.operation_id);
+	row_put_text(values, nulls, EFFECT_KEY, claim_effect_key(&record));
 	values[STATE] = enum_datum(TupleDescAttr(descriptor, STATE)->atttypid,
 							   claim_state_name(record.state));
 	values[ATTEMPT] = Int32GetDatum(record.attempt);
-	put_text(values, nulls, HELD_BY, held_by(&record));
-	put_time(values, nulls, CLAIMED_AT, record.claimed_at);
-	put_time(values, nulls, DISPATCHED_AT, record.dispatched_at);
-	put_time(values, nulls, LEASE_EXPIRES_AT, record.lease_expires_at);
-	put_time(values, nulls, NOT_AFTER, record.not_after);
-	put_time(values, nulls, FINISHED_AT, record.finished_at);
-	put_text(values, nulls, EXTERNAL_REF, record.external_ref);
-	put_pointer(values, nulls, RESULT, record.result);
-	put_pointer(values, nulls, ERROR_COLUMN, record.error);
+	row_put_text(values, nulls, HELD_BY, held_by(&record));
+	row_put_time(values, nulls, CLAIMED_AT, record.claimed_at);
+	row_put_time(values, nulls, DISPATCHED_AT, record.dispatched_at);
+	row_put_time(values, nulls, LEASE_EXPIRES_AT, record.lease_expires_at);
+	row_put_time(values, nulls, NOT_AFTER, record.not_after);
+	row_put_time(values, nulls, FINISHED_AT, record.finished_at);
+	row_put_text(values, nulls, EXTERNAL_REF, record.external_ref);
+	row_put_pointer(values, nulls, RESULT, record.result);
+	row_put_pointer(values, nulls, ERROR_COLUMN, record.error);
 	return heap_form_tuple(descriptor, values, nulls);
 }
 
 Datum
 claim_status_datum(FunctionCallInfo fcinfo, const ClaimRecord *stored)
 {
-	return HeapTupleGetDatum(claim_status_tuple(result_descriptor(fcinfo),
+	return HeapTupleGetDatum(claim_status_tuple(row_descriptor(fcinfo),
 												stored));
 }
 

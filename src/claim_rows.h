@@ -19,6 +19,14 @@ extern HeapTuple claim_status_tuple(TupleDesc descriptor,
 extern Datum claim_status_datum(FunctionCallInfo fcinfo,
 								const ClaimRecord *stored);
 extern void claim_status_set(FunctionCallInfo fcinfo, List *records);
+extern const char *const claim_outcome_names[];
+extern TupleDesc row_descriptor(FunctionCallInfo fcinfo);
+extern void row_put_text(Datum *values, bool *nulls, int column,
+						 const char *value);
+extern void row_put_pointer(Datum *values, bool *nulls, int column,
+							const void *value);
+extern void row_put_time(Datum *values, bool *nulls, int column,
+						 TimestampTz value);
 extern Datum enum_datum(Oid type, const char *label);
 
 #endif							/* TC_CLAIM_ROWS_H */

@@ -98,6 +98,10 @@ static SavedQuery delete_orphans_query = {
 	"SELECT 1 FROM tool_claims.claim_records r "
 	"WHERE r.organization OPERATOR(pg_catalog.=) o.organization AND "
 	"r.task_id OPERATOR(pg_catalog.=) o.task_id AND "
+	"r.tool_call_id OPERATOR(pg_catalog.=) o.tool_call_id) AND NOT EXISTS ("
+	"SELECT 1 FROM tool_claims.proposal_records r "
+	"WHERE r.organization OPERATOR(pg_catalog.=) o.organization AND "
+	"r.task_id OPERATOR(pg_catalog.=) o.task_id AND "
 	"r.tool_call_id OPERATOR(pg_catalog.=) o.tool_call_id) "
 	"GROUP BY o.organization, o.task_id, o.tool_call_id "
 	"HAVING pg_catalog.max(o.at) OPERATOR(pg_catalog.<) $2 LIMIT $3) k "
@@ -137,15 +141,28 @@ static SavedQuery chain_query = {
 	3, {TEXTOID, TEXTOID, TEXTOID}
 };
 
-static SavedQuery record_head_query = {
+/* what claim and proposal say is their newest event */
+static SavedQuery record_heads_query = {
 	"SELECT e.evidence_head::pg_catalog.bytea "
-	"FROM tool_claims.claim_records e WHERE " KEY_CONDITION,
+	"FROM tool_claims.claim_records e WHERE " KEY_CONDITION
+	" AND e.evidence_head IS NOT NULL UNION ALL "
+	"SELECT e.evidence_head::pg_catalog.bytea "
+	"FROM tool_claims.proposal_records e WHERE " KEY_CONDITION
+	" AND e.evidence_head IS NOT NULL",
 	3, {TEXTOID, TEXTOID, TEXTOID}
 };
 
 static bool guard_open = false;
 
 static const char *const kind_names[] = {
+	[EVENT_PROPOSED] = "proposed",
+	[EVENT_APPROVED] = "approved",
+	[EVENT_REJECTED] = "rejected",
+	[EVENT_WITHDRAWN] = "withdrawn",
+	[EVENT_REVOKED] = "revoked",
+	[EVENT_SUPERSEDED] = "superseded",
+	[EVENT_EXPIRED] = "expired",
+	[EVENT_RESERVED] = "reserved",
 	[EVENT_ACQUIRED] = "acquired",
 	[EVENT_DISPATCHED] = "dispatched",
 	[EVENT_COMPLETED] = "completed",
@@ -366,12 +383,14 @@ find_previous(const ClaimKey *key, bool changes, Link *previous)
 }
 
 /*
- * Makes an event of the current role, after another prepared one or else
+ * Makes an event of the current role and of a principal, NULL for the session
+ * user, after another prepared one or else
  * after what is stored.  A changing kind needs the lock on the record.
  */
 void
 event_log_prepare(EventRow *row, const ClaimKey *key, EventKind kind,
-				  int32 attempt, const char *detail, const EventRow *after)
+				  int32 attempt, const char *principal, const char *detail,
+				  const EventRow *after)
 {
 	Link		previous;
 
@@ -381,7 +400,8 @@ event_log_prepare(EventRow *row, const ClaimKey *key, EventKind kind,
 	row->at = clock_now();
 	row->attempt = attempt;
 	row->role = GetUserNameFromId(GetUserId(), false);
-	row->principal = GetUserNameFromId(GetSessionUserId(), false);
+	row->principal = principal != NULL ? principal :
+		GetUserNameFromId(GetSessionUserId(), false);
 	row->detail = detail;
 	json_digest(detail, &row->detail_digest);
 	row->seq = 1;
@@ -516,8 +536,8 @@ typedef struct Chain
 {
 	EventRow   *rows;
 	uint64		count;
-	bool		has_record_head;
-	Sha256Digest record_head;
+	uint64		head_count;
+	Sha256Digest heads[2];		/* that claim and proposal name */
 } Chain;
 
 static void
@@ -557,9 +577,10 @@ load_chain(const ClaimKey *key, Chain *chain)
 	for (uint64 i = 0; i < chain->count; i++)
 		chain_row(i, key, &chain->rows[i]);
 	MemoryContextSwitchTo(old);
-	chain->has_record_head = false;
-	if (query_run(&record_head_query, values, NULL, InvalidSnapshot) > 0)
-		chain->has_record_head = digest_column(0, 1, &chain->record_head);
+	chain->head_count = query_run(&record_heads_query, values, NULL,
+								  InvalidSnapshot);
+	for (uint64 i = 0; i < chain->head_count; i++)
+		(void) digest_column(i, 1, &chain->heads[i]);
 	query_end(&scope);
 }
 
@@ -684,12 +705,12 @@ verify_chain(const Chain *chain, const Sha256Digest *expected_head,
 	}
 	if (!verify_links(chain, verdict))
 		return;
-	if (chain->has_record_head &&
-		find_hash(chain, chain->count, &chain->record_head) < 0)
-	{
-		broken(verdict, 0, "the newest event of the record is missing");
-		return;
-	}
+	for (uint64 i = 0; i < chain->head_count; i++)
+		if (find_hash(chain, chain->count, &chain->heads[i]) < 0)
+		{
+			broken(verdict, 0, "the newest event of the record is missing");
+			return;
+		}
 	if (expected_head != NULL &&
 		find_hash(chain, chain->count, expected_head) < 0)
 		broken(verdict, 0, "the expected head is missing");

@@ -28,7 +28,8 @@ typedef struct EventRow
 
 extern void event_log_prepare(EventRow *row, const ClaimKey *key,
 							  EventKind kind, int32 attempt,
-							  const char *detail, const EventRow *after);
+							  const char *principal, const char *detail,
+							  const EventRow *after);
 extern void event_log_write(const EventRow *row);
 extern void event_log_redact(const ClaimKey *key);
 extern void event_log_delete(const ClaimKey *key, const EventRow *keep);

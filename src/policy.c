@@ -16,13 +16,17 @@
 #include "commands/trigger.h"
 #include "common/hashfn.h"
 #include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
+#include "utils/json.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "clock.h"
 #include "policy.h"
 #include "query.h"
 
@@ -44,7 +48,9 @@ typedef struct PolicyEntry
 static SavedQuery load_query = {
 	"SELECT organization, tool_name, tool_server, enabled, effect, "
 	"on_lease_expiry, max_attempts, operation_required, keep_input, "
-	"input_check, input_check_role, retention, log "
+	"input_check, input_check_role, retention, log, approvals_required, "
+	"approval_rule, approval_rule_role, approver_groups, "
+	"allow_self_approval, policy_version, proposal_ttl "
 	"FROM tool_claims.policies",
 	0, {0}
 };
@@ -57,7 +63,10 @@ static uint64 loaded_at = 0;	/* invalidations when the cache was loaded */
 
 static const ClaimPolicy default_policy = {
 	.enabled = true,
-	.effect = 'a'
+	.effect = 'a',
+	.version = "",
+	.source = "",
+	.proposal_ttl = USECS_PER_DAY
 };
 
 static uint32
@@ -115,6 +124,64 @@ text_column(uint64 row, int number)
 	return isnull ? NULL : TextDatumGetCString(value);
 }
 
+/* the elements of a text array */
+List *
+policy_text_list(Datum array)
+{
+	List	   *texts = NIL;
+	Datum	   *values;
+	bool	   *nulls;
+	int			count;
+
+	deconstruct_array(DatumGetArrayTypeP(array), TEXTOID, -1, false,
+					  TYPALIGN_INT, &values, &nulls, &count);
+	for (int i = 0; i < count; i++)
+		if (!nulls[i])
+			texts = lappend(texts, TextDatumGetCString(values[i]));
+	return texts;
+}
+
+/* the name of a row, by which two policies with the same version differ */
+const char *
+policy_source(const char *organization, const char *tool_name,
+			  const char *tool_server)
+{
+	StringInfoData name;
+
+	initStringInfo(&name);
+	appendStringInfoChar(&name, '[');
+	escape_json(&name, organization);
+	appendStringInfoChar(&name, ',');
+	escape_json(&name, tool_name);
+	appendStringInfoChar(&name, ',');
+	escape_json(&name, tool_server);
+	appendStringInfoChar(&name, ']');
+	return name.data;
+}
+
+/* the members that are about approvals */
+static void
+load_approval(uint64 row, ClaimPolicy *policy)
+{
+	Datum		value;
+	bool		isnull;
+
+	value = column(row, 14, &isnull);
+	if (!isnull)
+		policy->approvals_required = DatumGetInt32(value);
+	policy->approval_rule = text_column(row, 15);
+	policy->approval_rule_role = text_column(row, 16);
+	value = column(row, 17, &isnull);
+	if (!isnull)
+		policy->approver_groups = policy_text_list(value);
+	value = column(row, 18, &isnull);
+	policy->allow_self_approval = !isnull && DatumGetBool(value);
+	policy->version = text_column(row, 19);
+	value = column(row, 20, &isnull);
+	if (!isnull)
+		policy->proposal_ttl = clock_interval_us(DatumGetIntervalP(value));
+}
+
 /* reads one row into an entry; what is NULL keeps its default */
 static void
 load_row(HTAB *table, uint64 row)
@@ -160,6 +227,9 @@ load_row(HTAB *table, uint64 row)
 	}
 	word = text_column(row, 13);
 	policy->log_all = word != NULL && strcmp(word, "all") == 0;
+	load_approval(row, policy);
+	policy->source = policy_source(key.organization, key.tool_name,
+								   key.tool_server);
 }
 
 /*
@@ -204,6 +274,23 @@ load(void)
 	cache = table;
 }
 
+static const char *
+copy_text(const char *value)
+{
+	return value != NULL ? pstrdup(value) : NULL;
+}
+
+static List *
+copy_texts(List *texts)
+{
+	List	   *copy = NIL;
+	ListCell   *cell;
+
+	foreach(cell, texts)
+		copy = lappend(copy, pstrdup(lfirst(cell)));
+	return copy;
+}
+
 /*
  * The policy of a call.  Its strings live until the next invalidation, so
  * they are copied to the caller's context.
@@ -236,10 +323,13 @@ policy_of(const char *organization, const char *tool_server,
 			entry = hash_search(cache, &key, HASH_FIND, NULL);
 		}
 	*policy = entry != NULL ? entry->policy : default_policy;
-	if (policy->input_check != NULL)
-		policy->input_check = pstrdup(policy->input_check);
-	if (policy->input_check_role != NULL)
-		policy->input_check_role = pstrdup(policy->input_check_role);
+	policy->approval_rule = copy_text(policy->approval_rule);
+	policy->approval_rule_role = copy_text(policy->approval_rule_role);
+	policy->approver_groups = copy_texts(policy->approver_groups);
+	policy->version = copy_text(policy->version);
+	policy->source = copy_text(policy->source);
+	policy->input_check = copy_text(policy->input_check);
+	policy->input_check_role = copy_text(policy->input_check_role);
 	if (policy->retention != NULL)
 	{
 		Interval   *copy = palloc(sizeof(Interval));

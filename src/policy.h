@@ -9,6 +9,10 @@
 #include "claim.h"
 
 extern void policy_define(void);
+extern List *policy_text_list(Datum array);
+extern const char *policy_source(const char *organization,
+								 const char *tool_name,
+								 const char *tool_server);
 extern void policy_of(const char *organization, const char *tool_server,
 					  const char *tool_name, ClaimPolicy *policy);
 

@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "funcapi.h"
@@ -130,6 +131,49 @@ query_digest_argument(const Sha256Digest *digest)
 	SET_VARSIZE(bytes, VARHDRSZ + SHA256_BYTES);
 	memcpy(VARDATA(bytes), digest, SHA256_BYTES);
 	return PointerGetDatum(bytes);
+}
+
+static void
+raise_serialization_failure(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to concurrent update"),
+			 errhint("Roll back and repeat the whole transaction.")));
+}
+
+/*
+ * Runs a statement that reads one row by key, its last column the ctid, with
+ * the latest snapshot.  Under the higher isolation levels what is current
+ * must be what the transaction's snapshot sees, or it is 40001.
+ */
+bool
+query_read_current(SavedQuery *query, Datum *values)
+{
+	ItemPointerData seen;
+	bool		sees = false;
+	bool		isnull;
+	bool		found;
+
+	if (IsolationUsesXactSnapshot())
+	{
+		sees = query_run(query, values, NULL, InvalidSnapshot) > 0;
+		if (sees)
+			seen = *(ItemPointer) DatumGetPointer(SPI_getbinval(SPI_tuptable->vals[0],
+													  SPI_tuptable->tupdesc,
+													  SPI_tuptable->tupdesc->natts,
+													  &isnull));
+	}
+	found = query_run(query, values, NULL, GetLatestSnapshot()) > 0;
+	if (IsolationUsesXactSnapshot() &&
+		(found != sees ||
+		 (found && !ItemPointerEquals(&seen,
+									  (ItemPointer) DatumGetPointer(SPI_getbinval(SPI_tuptable->vals[0],
+																		SPI_tuptable->tupdesc,
+																		SPI_tuptable->tupdesc->natts,
+																		&isnull))))))
+		raise_serialization_failure();
+	return found;
 }
 
 /* returns the rows of a statement as the set that the SQL function returns */

@@ -38,6 +38,7 @@ extern void query_begin(QueryScope *scope);
 extern void query_end(QueryScope *scope);
 extern uint64 query_run(SavedQuery *query, Datum *values, const char *nulls,
 						Snapshot snapshot);
+extern bool query_read_current(SavedQuery *query, Datum *values);
 extern Oid	query_table(const char *name);
 extern void query_key_arguments(const ClaimKey *key, Datum *values);
 extern Datum query_digest_argument(const Sha256Digest *digest);

@@ -98,12 +98,12 @@ registered_function_name(Oid function, Oid argument, Oid result, Oid registrar)
 }
 
 /*
- * Runs a registered function that takes one argument and returns text, and
- * returns its result in the current memory context, NULL for a null.
+ * Runs a registered function with its one argument and returns its result, in
+ * the current memory context.
  */
-char *
-registered_function_call_text(const char *name, const char *registrar,
-							  Datum argument)
+Datum
+registered_function_call(const char *name, const char *registrar,
+						 Datum argument, bool *isnull)
 {
 	Oid			role = get_role_oid(registrar, true);
 	Oid			function;
@@ -111,7 +111,7 @@ registered_function_call_text(const char *name, const char *registrar,
 	Oid			save_role;
 	int			save_context;
 	int			guc_level;
-	char	   *result = NULL;
+	Datum		result = (Datum) 0;
 	FmgrInfo	flinfo;
 
 	LOCAL_FCINFO(call, 1);
@@ -151,9 +151,8 @@ registered_function_call_text(const char *name, const char *registrar,
 								 NULL, NULL);
 		call->args[0].value = argument;
 		call->args[0].isnull = false;
-		resolved = FunctionCallInvoke(call);
-		if (!call->isnull)
-			result = TextDatumGetCString(resolved);
+		result = FunctionCallInvoke(call);
+		*isnull = call->isnull;
 	}
 	PG_FINALLY();
 	{

@@ -8,9 +8,8 @@
 
 extern char *registered_function_name(Oid function, Oid argument, Oid result,
 									  Oid registrar);
-extern char *registered_function_call_text(const char *name,
-										   const char *registrar,
-										   Datum argument);
+extern Datum registered_function_call(const char *name, const char *registrar,
+									  Datum argument, bool *isnull);
 extern bool registered_function_running(void);
 
 #endif							/* TC_REGISTERED_FUNCTION_H */

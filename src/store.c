@@ -34,6 +34,7 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/tuptable.h"
+#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
@@ -173,6 +174,11 @@ static SavedQuery find_derived_query = {
 	"tool_claims.effect_key(effect_key, operation_id, organization, task_id, "
 	"tool_call_id) OPERATOR(pg_catalog.=) $2",
 	2, {TEXTOID, TEXTOID}
+};
+
+static SavedQuery proposal_there_query = {
+	"SELECT 1 FROM tool_claims.proposal_records WHERE " KEY_CONDITION,
+	3, {TEXTOID, TEXTOID, TEXTOID}
 };
 
 #define OPERATION_CONDITION \
@@ -510,50 +516,7 @@ insert_unless_there(Relation rel, Datum *values, bool *nulls)
 	return !conflict;
 }
 
-/* ----- reading with the right snapshot ----- */
-
-static void
-raise_serialization_failure(void)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-			 errmsg("could not serialize access due to concurrent update"),
-			 errhint("Roll back and repeat the whole transaction.")));
-}
-
-/*
- * Runs a statement that reads one row by key, its last column the ctid, with
- * the latest snapshot.  Under the higher isolation levels what is current
- * must be what the transaction's snapshot sees, or it is 40001.
- */
-static bool
-read_current(SavedQuery *query, Datum *values)
-{
-	ItemPointerData seen;
-	bool		sees = false;
-	bool		isnull;
-	bool		found;
-
-	if (IsolationUsesXactSnapshot())
-	{
-		sees = query_run(query, values, NULL, InvalidSnapshot) > 0;
-		if (sees)
-			seen = *(ItemPointer) DatumGetPointer(SPI_getbinval(SPI_tuptable->vals[0],
-													  SPI_tuptable->tupdesc,
-													  SPI_tuptable->tupdesc->natts,
-													  &isnull));
-	}
-	found = query_run(query, values, NULL, GetLatestSnapshot()) > 0;
-	if (IsolationUsesXactSnapshot() &&
-		(found != sees ||
-		 (found && !ItemPointerEquals(&seen,
-									  (ItemPointer) DatumGetPointer(SPI_getbinval(SPI_tuptable->vals[0],
-																		SPI_tuptable->tupdesc,
-																		SPI_tuptable->tupdesc->natts,
-																		&isnull))))))
-		raise_serialization_failure();
-	return found;
-}
+/* ----- records ----- */
 
 /*
  * What is there under a key, without ever blocking.  With STORE_UNCOMMITTED
@@ -584,7 +547,7 @@ store_look(const ClaimKey *key, ClaimRecord *record)
 
 	query_key_arguments(key, values);
 	query_begin(&scope);
-	found = read_current(&read_query, values);
+	found = query_read_current(&read_query, values);
 	if (found)
 		record_from_result(&scope, 0, record);
 	query_end(&scope);
@@ -632,7 +595,7 @@ store_lock(const ClaimKey *key, StoreWait wait, ClaimRecord *record)
 	if (query_run(wait == STORE_SKIP ? &lock_skip_query : &lock_wait_query,
 				  values, NULL, InvalidSnapshot) > 0)
 		record_from_result(&scope, 0, record);
-	else if (read_current(&read_query, values))
+	else if (query_read_current(&read_query, values))
 		result = STORE_BUSY;
 	else
 		result = STORE_GONE;
@@ -808,7 +771,7 @@ store_operation_look(const ClaimRecord *record, ClaimKey *owner)
 
 	operation_arguments(record, values);
 	query_begin(&scope);
-	found = read_current(&operation_read_query, values);
+	found = query_read_current(&operation_read_query, values);
 	if (found)
 	{
 		MemoryContext old = MemoryContextSwitchTo(scope.caller);
@@ -878,4 +841,39 @@ void
 store_operation_delete(const ClaimRecord *record)
 {
 	run_on_operation(&operation_delete_query, record);
+}
+
+/* ----- keys of other tables ----- */
+
+/*
+ * Does anybody, in whatever transaction, have a proposal for the pair?  May
+ * only miss one whose transaction begins to insert it after this look.
+ */
+bool
+store_proposal_there(const ClaimKey *key)
+{
+	Relation	rel = table_open(query_table("proposal_records"), AccessShareLock);
+	const char *keys[3];
+	bool		there;
+	bool		open;
+
+	keys[0] = key->organization;
+	keys[1] = key->task_id;
+	keys[2] = key->tool_call_id;
+	if (is_plain(rel))
+		there = RelationGetNumberOfBlocks(rel) > 0 &&
+			dirty_look(rel, 3, keys, NULL, NULL, &open);
+	else
+	{
+		QueryScope	scope;
+		Datum		values[3];
+
+		query_key_arguments(key, values);
+		query_begin(&scope);
+		there = query_run(&proposal_there_query, values, NULL,
+						  GetLatestSnapshot()) > 0;
+		query_end(&scope);
+	}
+	table_close(rel, AccessShareLock);
+	return there;
 }

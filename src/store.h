@@ -41,6 +41,8 @@ extern void store_delete(const ClaimKey *key);
 extern List *store_find_by_effect_key(const char *organization,
 									  const char *effect_key);
 
+extern bool store_proposal_there(const ClaimKey *key);
+
 extern StoreLook store_operation_look(const ClaimRecord *record,
 									  ClaimKey *owner);
 extern bool store_operation_insert(const ClaimRecord *record);
