@@ -97,6 +97,10 @@ BEGIN;
 SELECT outcome FROM tool_claims.claim('task-4', 'chain', 'refund', '{}');
 COMMIT AND CHAIN;		-- fails, and no transaction follows
 ROLLBACK;
+BEGIN;
+SELECT outcome FROM tool_claims.claim('task-4', 'prepared', 'refund', '{}');
+SELECT outcome FROM tool_claims.complete('task-4', 'prepared', '1');
+PREPARE TRANSACTION 'regress';		-- fails, a claim is not for two-phase commit
 CREATE TABLE late (n integer);
 CREATE FUNCTION claim_late() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

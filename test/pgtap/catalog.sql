@@ -5,7 +5,7 @@ SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS pgtap;
 CREATE EXTENSION IF NOT EXISTS tool_claims;
 
-SELECT plan(215);
+SELECT plan(226);
 
 CREATE TEMPORARY VIEW members AS
 SELECT d.classid, d.objid, pg_describe_object(d.classid, d.objid, d.objsubid) AS description,
@@ -187,6 +187,23 @@ SELECT is((SELECT string_agg(f.signature, ', ') FROM functions AS f, aclexplode(
 	WHERE a.grantee <> f.proowner AND a.grantee NOT IN (SELECT oid FROM pg_catalog.pg_roles WHERE rolname IN (SELECT role_name FROM tool_claims.duties))),
 	NULL, 'functions');
 SELECT is((SELECT string_agg(f.signature, ', ') FROM functions AS f WHERE f.proacl IS NULL), NULL, 'every function''s are set');
+
+-- dropped and created again in one session, twice, the verbs find the new objects
+SELECT is(outcome::text, 'acquired', 'before') FROM tool_claims.claim('catalog', 'c', 'tool', '{}');
+SELECT is(outcome::text, 'completed', 'before') FROM tool_claims.complete('catalog', 'c', '1');
+SAVEPOINT a;
+DROP EXTENSION tool_claims CASCADE;
+SELECT throws_ok($$SELECT tool_claims.claim('catalog', 'c', 'tool', '{}')$$, '3F000', NULL, 'dropped');
+CREATE EXTENSION tool_claims;
+SELECT is(outcome::text, 'acquired', 'created again: all is new') FROM tool_claims.claim('catalog', 'c', 'tool', '[]');
+SELECT is(result::text, '2', 'it works') FROM tool_claims.complete('catalog', 'c', '2');
+SELECT is((state, result)::text, '(completed,2)', 'and reads') FROM tool_claims.status('catalog', 'c');
+SELECT lives_ok($$SELECT tool_claims.set_tool_policy('tool', enabled => false)$$, 'a policy');
+SELECT is((outcome, reason)::text, '(refused,tool_disabled)', 'counts') FROM tool_claims.claim('catalog', 'd', 'tool', '{}');
+SELECT is(kind, 'refused', 'and is in the evidence') FROM tool_claims.evidence('catalog', 'd');
+ROLLBACK TO a;
+SELECT is((outcome, result)::text, '(completed,1)', 'rolled back, the old ones are there') FROM tool_claims.claim('catalog', 'c', 'tool', '{}');
+SELECT is((outcome, reason)::text, '(acquired,)', 'the policy is not') FROM tool_claims.claim('catalog', 'd', 'tool', '{}');
 
 -- an installation under default privileges that give everything away
 CREATE ROLE regress_tap_default;

@@ -3,7 +3,7 @@
 \set organization tap_claims
 \ir include/helpers.psql
 
-SELECT plan(365);
+SELECT plan(403);
 
 --
 -- NULL where there is no NULL default: 22004
@@ -132,6 +132,20 @@ FROM texts,
 		('status(%s, ''c'')', 'done'),
 		('evidence(%s, ''c'')', 'done')) AS verbs (call, absent)
 WHERE NOT id_ok OR name = '512 bytes';
+-- all of them at their longest, and not compressible
+CREATE FUNCTION pg_temp.long(seed text)
+RETURNS text
+LANGUAGE sql
+AS $$ SELECT string_agg(md5(seed || n), '') FROM generate_series(1, 16) AS n $$;
+SELECT set_config('tool_claims.organization', pg_temp.long('organization'), false) AS long \gset
+SELECT is(pg_temp.answer(format('claim(%L, %L, %L, ''{}'', lease => ''1 min'', tool_server => %L, operation_id => %L)',
+	pg_temp.long('task'), pg_temp.long('call'), pg_temp.long('tool'), pg_temp.long('server'), pg_temp.long('operation'))),
+	'acquired', 'the longest key of all');
+SELECT is(pg_temp.answer(format('claim(%L, %L, %L, ''[]'')', pg_temp.long('task'), pg_temp.long('call'), pg_temp.long('tool'))),
+	'conflict/tool_server', 'and its evidence');
+SELECT is(pg_temp.answer(format('set_tool_policy(%L, %L)', pg_temp.long('tool'), pg_temp.long('server'))), 'done', 'and its policy');
+CALL pg_temp.forget();
+SET tool_claims.organization = :'organization';
 SELECT is(pg_temp.answer(call), '22023', call)
 FROM (VALUES
 	('claim(''t'', ''c'', ''*'', ''{}'')'),
@@ -562,6 +576,86 @@ SELECT is(pg_temp.answer('claim(''d'', ''c'', ''tool'', ''{}'', lease => ''1 min
 	'refused/deadline_passed', 'an earlier one counts');
 SELECT is(pg_temp.answer('claim(''d'', ''c'', ''tool'', ''{}'', lease => ''1 min'')'), 'acquired/retry',
 	'… for its own call');
+
+--
+-- answers write nothing, and nobody waits longer than he said
+--
+
+-- (pgTAP itself takes an id, so it is asked for before)
+BEGIN;
+SELECT string_agg(pg_temp.answer(call), ' ') AS answers
+FROM (VALUES
+	('claim(''o'', ''completed'', ''tool'', ''{}'', tool_server => ''s'')'),
+	('claim(''o'', ''failed'', ''tool'', ''{}'')'),
+	('claim(''o'', ''leased'', ''tool'', ''{}'', wait => ''10 ms'')'),
+	('claim(''o'', ''expired'', ''tool'', ''{}'')'),
+	('claim(''o'', ''another'', ''tool'', ''{}'', operation_id => ''op'')'),
+	('status(''o'', ''leased'')')
+) AS t (call) \gset
+SELECT coalesce(pg_current_xact_id_if_assigned()::text, 'none') AS id \gset
+COMMIT;
+SELECT is(:'answers'::text, 'completed failed in_progress uncertain/lease_expired in_progress/operation done', 'answers');
+SELECT is(:'id'::text, 'none', 'took no transaction id');
+SELECT is(pg_temp.answer('claim(''w'', ''short'', ''tool'', ''{}'', lease => ''200 ms'', dispatched => false)'), 'acquired', 'a short lease');
+SELECT is(pg_temp.answer('claim(''w'', ''short'', ''tool'', ''{}'', lease => ''10 min'', wait => ''1 min'')'), 'acquired/takeover',
+	'waited for until it is over');
+CREATE TEMPORARY TABLE waited AS SELECT clock_timestamp() AS since;
+SELECT is(pg_temp.answer('claim(''w'', ''short'', ''tool'', ''{}'', wait => ''200 ms'')'), 'in_progress', 'waited for in vain');
+SELECT ok(clock_timestamp() - since BETWEEN '200 ms' AND '30 s', 'and not much longer than said') FROM waited;
+SET statement_timeout = '200 ms';
+DO $$
+BEGIN
+	PERFORM * FROM tool_claims.claim('w', 'short', 'tool', '{}', wait => '1 hour');
+EXCEPTION WHEN query_canceled THEN
+	CREATE TEMPORARY TABLE canceled ();
+END
+$$;
+RESET statement_timeout;
+SELECT has_table('canceled', 'statement_timeout ends a wait');
+BEGIN;
+SELECT is(pg_temp.answer('claim(''w'', ''own'', ''tool'', ''{}'', operation_id => ''own'')'), 'acquired', 'a claim with an operation');
+SELECT is(pg_temp.answer('claim(''w'', ''own 2'', ''tool'', ''{}'', operation_id => ''own'', wait => ''1 hour'')'), 'in_progress/operation',
+	'its transaction does not wait for itself');
+ROLLBACK;
+
+--
+-- in a read-only transaction nothing can be said, but looked at
+--
+
+BEGIN READ ONLY;
+SELECT is(pg_temp.answer(call), '25006', 'read only: ' || call)
+FROM (VALUES
+	('claim(''t'', ''c'', ''tool'', ''{}'')'),
+	('claim(''o'', ''failed'', ''tool'', ''{}'')'),
+	('dispatch(''o'', ''leased'', 1)'),
+	('renew(''o'', ''leased'', 1, ''1 min'')'),
+	('complete(''o'', ''leased'', ''1'', 1)'),
+	('fail(''o'', ''leased'', ''1'', 1)'),
+	('release(''o'', ''leased'', 1)'),
+	('mark_uncertain(''o'', ''leased'', 1, ''why'')'),
+	('report_late(''o'', ''leased'', 1, ''1'')'),
+	('reconcile(''o'', ''reported'', 1, ''occurred'', ''{"by": 1}'')'),
+	('assert_claim(''o'', ''leased'', 1)'),
+	('execute(''t'', ''c'', ''tool'', ''{}'', ''pg_catalog.jsonb_strip_nulls(jsonb)'')'),
+	('set_tool_policy(''tool'')'),
+	('drop_tool_policy(''tool'')'),
+	('sweep()'),
+	('prune()'),
+	('redact(''o'', ''failed'', ''why'')')
+) AS t (call);
+SELECT is(pg_temp.answer(call), 'done', 'read only: ' || call)
+FROM (VALUES
+	('status(''o'', ''leased'')'),
+	('find_claims(''op'')'),
+	('evidence(''o'', ''leased'')'),
+	('verify_evidence(''o'', ''leased'')'),
+	('evidence_heads()'),
+	('timeline(''o'', ''leased'')'),
+	('current_claim()')
+) AS t (call);
+SELECT is(pg_temp.state_of('SELECT * FROM tool_claims.' || v), 'done', 'read only: ' || v)
+FROM unnest(ARRAY['claims', 'attention']) AS v;
+ROLLBACK;
 
 SELECT * FROM finish();
 CALL pg_temp.forget();

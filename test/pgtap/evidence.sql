@@ -3,7 +3,7 @@
 \set organization tap_evidence
 \ir include/helpers.psql
 
-SELECT plan(124);
+SELECT plan(129);
 
 CALL pg_temp.make_roles('regress_tap_worker', 'regress_tap_reconciler');
 SELECT is(pg_temp.answer(format('grant_duty(%L, %L)', role, duty)), 'done', role || ' is a ' || duty)
@@ -186,6 +186,16 @@ SELECT ok(detail::text LIKE '%deadline_passed%', 'a refusal its reason') FROM to
 SELECT is(pg_temp.answer($$claim('who', 'canary', 'tool', '{"secret": "canary"}', lease => '1 min')$$), 'acquired', 'a claim');
 SELECT is(pg_temp.answer($$claim('who', 'canary', 'tool', '{"secret": "canary 2"}')$$), 'conflict/input', 'a conflict');
 SELECT ok(detail::text NOT LIKE '%canary%', 'no input in the evidence of a conflict') FROM tool_claims.evidence('who', 'canary');
+
+-- texts that JSON has to escape
+SELECT is(pg_temp.answer(call), answer, call)
+FROM (VALUES
+	(1, $$claim(E'a "task"\\\n€\t\x1f\x7f', E'/\b', 'tool', '{}', lease => '1 min')$$, 'acquired'),
+	(2, $$claim(E'a "task"\\\n€\t\x1f\x7f', E'/\b', 'tool', '[]')$$, 'conflict/input'),
+	(3, $$mark_uncertain(E'a "task"\\\n€\t\x1f\x7f', E'/\b', 1, E'"\\u0000"\n€')$$, 'uncertain/reported')
+) AS t (n, call, answer) ORDER BY n;
+SELECT is(ok, true, 'a chain of such texts verifies') FROM tool_claims.verify_evidence(E'a "task"\\\n€\t\x1f\x7f', E'/\b');
+SELECT is(detail ->> 'text', E'"\\u0000"\n€', 'and tells them') FROM tool_claims.evidence(E'a "task"\\\n€\t\x1f\x7f', E'/\b') WHERE seq = 2;
 
 -- an event lives and dies with its transaction
 BEGIN;

@@ -3,7 +3,7 @@
 \set organization tap_execute
 \ir include/helpers.psql
 
-SELECT plan(107);
+SELECT plan(109);
 
 CALL pg_temp.make_roles('regress_tap_worker', 'regress_tap_other');
 SELECT is(pg_temp.answer(format('grant_duty(%L, %L)', role, 'worker')), 'done', role || ' is a worker')
@@ -267,6 +267,10 @@ SELECT is(pg_temp.state('h', 'number'), NULL, 'before the handler ran');
 -- the settings of the handler, search_path too, are the caller's
 CREATE FUNCTION run_path(input jsonb) RETURNS json LANGUAGE sql AS $$ SELECT to_json(current_setting('search_path')) $$;
 SELECT is(pg_temp.execute($$'h', 'path', 'tool', '{}', 'run_path(jsonb)'$$), '"regress_tap_execute, public"', 'the caller''s search_path');
+
+-- what was pruned is refused
+SELECT is(pg_temp.answer($$prune('0 s')$$), 'done', 'pruned');
+SELECT is(pg_temp.execute($$'t', '1', 'tool', '{"n": 1}', 'run_jsonb(jsonb)'$$), 'TC010', 'a retired key');
 
 -- from a trigger, a function, over many rows
 CREATE TABLE queue (n integer, result json);

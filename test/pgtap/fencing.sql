@@ -3,7 +3,7 @@
 \set organization tap_fencing
 \ir include/helpers.psql
 
-SELECT plan(245);
+SELECT plan(258);
 
 CALL pg_temp.make_roles('regress_tap_a', 'regress_tap_b', 'regress_tap_a_member', 'regress_tap_reconciler');
 GRANT regress_tap_a TO regress_tap_a_member;
@@ -192,6 +192,41 @@ FROM tool_claims.status('h', 'assert_claim');
 SELECT is(pg_temp.answer($$claim('h', 'release', 'tool', '{}', lease => '1 min')$$, 'regress_tap_b'), 'acquired/retry', 'B acquires');
 SELECT is(pg_temp.answer($$release('h', 'release', 2)$$, 'regress_tap_a'), '42501', 'A does not hold it any more');
 SELECT is(pg_temp.answer($$release('h', 'release', 1)$$, 'regress_tap_a'), 'TC002', 'nor with its old attempt');
+
+-- what a reconciler's verbs return is not for a holder
+SET ROLE regress_tap_b;
+SELECT (outcome, attempt, effect_key IS NOT NULL)::text AS claimed
+FROM tool_claims.claim('h', 'told', 'tool', '{}', lease => '1 min') \gset
+SET ROLE regress_tap_reconciler;
+SELECT (outcome, attempt, effect_key)::text AS marked FROM tool_claims.mark_uncertain('h', 'told', 1, 'lost') \gset
+SELECT (outcome, attempt, effect_key)::text AS reconciled
+FROM tool_claims.reconcile('h', 'told', 1, 'occurred', '{"by": 1}') \gset
+RESET ROLE;
+SELECT is(:'claimed'::text, '(acquired,1,t)', 'the holder gets attempt and effect key');
+SELECT is(:'marked'::text, '(uncertain,,)', 'a reconciler neither when it marks');
+SELECT is(:'reconciled'::text, '(completed,,)', '… nor when it reconciles');
+-- in a SECURITY DEFINER function the effective role is its owner
+CREATE FUNCTION public.regress_tap_definer(call text) RETURNS text
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$ SELECT outcome FROM tool_claims.claim('h', call, 'tool', '{}', lease => '1 min') $$;
+ALTER FUNCTION public.regress_tap_definer(text) OWNER TO regress_tap_a;
+SET ROLE regress_tap_b;
+SELECT public.regress_tap_definer('definer') AS answer \gset
+RESET ROLE;
+SELECT is(:'answer'::text, 'acquired', 'A''s function claims for B');
+SELECT ok(starts_with(held_by, 'regress_tap_a'), 'A holds it') FROM tool_claims.status('h', 'definer');
+SELECT is(pg_temp.answer($$complete('h', 'definer', '1', 1)$$, 'regress_tap_b'), '42501', 'B does not hold it');
+SELECT is(pg_temp.answer($$complete('h', 'definer', '1', 1)$$, 'regress_tap_a'), 'completed', 'A does');
+DROP FUNCTION public.regress_tap_definer(text);
+-- a role that is gone
+CALL pg_temp.make_roles('regress_tap_gone');
+SELECT is(pg_temp.answer($$grant_duty('regress_tap_gone', 'worker')$$), 'done', 'a worker');
+SELECT is(pg_temp.answer(format($$claim('h', %L, 'tool', '{}', lease => '1 min')$$, call), 'regress_tap_gone'), 'acquired', 'claims: ' || call)
+FROM unnest(ARRAY['gone', 'gone 2']) AS call;
+CALL pg_temp.drop_roles('regress_tap_gone');
+SELECT is(pg_temp.answer($$complete('h', 'gone', '1', 1)$$, 'regress_tap_a'), '42501', 'and is gone: nobody inherits');
+SELECT is(pg_temp.answer($$mark_uncertain('h', 'gone', 1, 'gone')$$, 'regress_tap_reconciler'), 'uncertain/reported', 'a reconciler can end it');
+SELECT is(pg_temp.answer($$complete('h', 'gone 2', '1', 1)$$), 'completed', 'and a superuser');
 
 --
 -- the order of checks: arguments, TC001, TC002, 42501, TC003

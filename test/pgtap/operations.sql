@@ -3,7 +3,7 @@
 \set organization tap_operations
 \ir include/helpers.psql
 
-SELECT plan(153);
+SELECT plan(160);
 
 -- a claim of operation OP under the pair (task, call)
 CREATE FUNCTION pg_temp.claim(call text, op text, input text DEFAULT '{}', more text DEFAULT $$lease => '1 min'$$,
@@ -147,6 +147,20 @@ SELECT is(tool_claims.execute('t', 'ex 2', 'tool', '{"a": null}', 'pg_catalog.js
 	'{}', 'gives a second pair the stored result');
 SELECT is(pg_temp.state_of($$SELECT tool_claims.execute('t', 'ex 2', 'tool', '{}', 'pg_catalog.jsonb_strip_nulls(jsonb)', operation_id => 'ex')$$),
 	'TC006', 'and other input a conflict');
+
+-- taken over in a savepoint that is rolled back, it is the first pair's again
+BEGIN;
+SELECT is(pg_temp.claim('back 1', 'back', more => ''), 'acquired', 'an operation');
+SELECT is(pg_temp.answer($$release('t', 'back 1')$$), 'released', 'released');
+SAVEPOINT s;
+SELECT is(pg_temp.claim('back 2', 'back', more => ''), 'acquired/retry', 'taken over');
+SELECT is(pg_temp.claim('back 1', 'back', more => ''), 'in_progress/operation', 'the first pair has it no more');
+ROLLBACK TO s;
+SELECT is((outcome, reason, attempt)::text, '(acquired,retry,2)', 'rolled back: it has')
+FROM tool_claims.claim('t', 'back 1', 'tool', '{}', operation_id => 'back');
+SELECT is(pg_temp.answer($$complete('t', 'back 1', '1')$$), 'completed', 'and completes');
+COMMIT;
+SELECT is(pg_temp.claim('back 2', 'back', more => ''), 'completed/operation', 'the other gets the answer');
 
 -- an operation can be required
 SELECT is(pg_temp.answer($$claim('t', 'free 3', 'refund', '{}', lease => '1 min')$$), 'acquired', 'one without an operation');

@@ -3,7 +3,7 @@
 \set organization tap_retention
 \ir include/helpers.psql
 
-SELECT plan(124);
+SELECT plan(134);
 
 -- a key in one state, made by a claim and what follows
 CREATE PROCEDURE pg_temp.make(task text, call text, state text, tool text DEFAULT 'tool', operation text DEFAULT NULL)
@@ -70,7 +70,9 @@ SELECT is(pg_temp.answer($$sweep(-1)$$), '22023', 'a negative number of rows');
 -- prune: final records, by age
 --
 
-CALL pg_temp.make_all('p');
+SELECT is(pg_temp.answer($$set_tool_policy('kept', keep_input => true, log => 'all')$$), 'done', 'a tool whose input is kept');
+CALL pg_temp.make_all('p', 'kept');
+SELECT is(pg_temp.answer($$claim('p', 'refused', 'tool', '{}', not_after => '2000-01-01')$$), 'refused/deadline_passed', 'a refused call');
 CREATE TEMPORARY TABLE heads AS SELECT * FROM tool_claims.evidence_heads();
 SELECT is(tool_claims.prune('1 hour'), 0, 'none is old enough');
 SELECT pg_temp.clock(-7200);
@@ -84,11 +86,11 @@ SELECT cmp_ok(tool_claims.prune('0 s'), '>=', 3, 'the rest');
 SELECT is(tool_claims.prune('0 s'), 0, 'nothing more');
 SELECT is(pg_temp.state('p', state), CASE WHEN final THEN 'retired' WHEN state = 'expired' THEN 'uncertain'
 	WHEN state = 'free' THEN pg_temp.state('p', 'free') ELSE state END, state || ': then') FROM states;
-SELECT is(pg_temp.answer(format($$claim('p', %L, 'tool', '{"secret": "canary"}')$$, state)), 'refused/key_retired', state || ': its key is retired')
+SELECT is(pg_temp.answer(format($$claim('p', %L, 'kept', '{"secret": "canary"}')$$, state)), 'refused/key_retired', state || ': its key is retired')
 FROM states WHERE final;
-SELECT is(pg_temp.answer(format($$claim('p', %L, 'tool', '[]')$$, state)), 'conflict/input', state || ': other data is a conflict')
+SELECT is(pg_temp.answer(format($$claim('p', %L, 'kept', '[]')$$, state)), 'conflict/input', state || ': other data is a conflict')
 FROM states WHERE final;
-SELECT is((s.tool_name, s.input_digest::text = tool_claims.digest('{"secret": "canary"}')::text, s.result, s.error, s.input)::text, '(tool,t,,,)',
+SELECT is((s.tool_name, s.input_digest::text = tool_claims.digest('{"secret": "canary"}')::text, s.result, s.error, s.input)::text, '(kept,t,,,)',
 	t.state || ': what the tombstone has')
 FROM states AS t, tool_claims.status('p', t.state) AS s WHERE t.final;
 SELECT ok(pg_temp.kinds('p', state) ~ '^pruned( (refused|conflict))*$', state || ': pruned: ' || pg_temp.kinds('p', state)) FROM states WHERE final;
@@ -102,6 +104,8 @@ WHERE final AND e.kind = 'pruned';
 SELECT ok(c.*::text NOT LIKE '%canary%', 'nothing of the content is left')
 FROM tool_claims.claim_records AS c JOIN states AS s ON s.state = c.tool_call_id AND s.final
 WHERE organization = :'organization' AND task_id = 'p';
+
+SELECT ok(pg_temp.kinds('p', 'refused') ~ '^(refused|pruned)$', 'the evidence of a refused call does not vanish without a trace');
 
 -- without tombstones the key is free, and nothing of it is left
 CALL pg_temp.make_all('g');
@@ -157,7 +161,6 @@ SELECT is(pg_temp.answer($$drop_tool_policy('*', '*')$$), 'done', 'dropped');
 -- redact: the content goes, the digests stay
 --
 
-SELECT is(pg_temp.answer($$set_tool_policy('kept', keep_input => true, log => 'all')$$), 'done', 'a tool whose input is kept');
 CALL pg_temp.make_all('x', 'kept');
 SELECT is(pg_temp.answer($$claim('x', 'completed', 'kept', '{"secret": "another canary"}')$$), 'conflict/input', 'a conflict');
 SELECT is(pg_temp.answer($$claim('x', 'reference', 'kept', '{"secret": "canary"}', lease => '1 min')$$), 'acquired', 'a claim');
@@ -167,7 +170,7 @@ SELECT is(pg_temp.answer($$reconcile('x', 'reference', 1, 'occurred', '{"seen": 
 SELECT is(pg_temp.answer($$report_late('x', 'reference', 1, '"canary late"')$$), 'done', 'and a late report');
 SELECT is(pg_temp.answer($$redact('x', 'nobody', 'a wish')$$), 'TC001', 'no such record');
 SELECT is(pg_temp.answer(format($$redact('x', %L, 'a wish')$$, state)), CASE WHEN final OR state = 'free' THEN 'done' ELSE 'TC003' END, state || ': redact')
-FROM states WHERE state <> 'free';
+FROM states;
 CREATE TEMPORARY TABLE reference_head AS
 SELECT hash FROM tool_claims.evidence('x', 'reference') ORDER BY seq DESC LIMIT 1;
 SELECT is(pg_temp.answer($$redact('x', 'reference', 'a wish')$$), 'done', 'redacted');
@@ -191,6 +194,14 @@ SELECT is((SELECT count(*)::integer FROM tool_claims.events AS e
 		AND e.*::text LIKE '%canary%'), 0, 'nor in the events');
 SELECT is((SELECT count(*)::integer FROM tool_claims.timeline('x', 'reference') AS line WHERE line LIKE '%canary%'), 0, 'nor in the timeline');
 SELECT is(pg_temp.answer($$redact('x', 'reference', 'again')$$), 'done', 'redacted again');
+SELECT is(pg_temp.answer(call), answer, call)
+FROM (VALUES
+	($$complete('x', 'completed', '"canary"', 1)$$, 'completed/redacted'),
+	($$complete('x', 'completed', '"another"', 1)$$, 'TC005'),
+	($$fail('x', 'failed', '"canary"', 1)$$, 'failed/redacted'),
+	($$fail('x', 'failed', '"another"', 1)$$, 'TC005'),
+	($$renew('x', 'completed', 1, '1 min')$$, 'completed/redacted')
+) AS t (call, answer);
 SELECT is(pg_temp.answer($$claim('x', 'released', 'kept', '{"secret": "canary"}', lease => '1 min')$$), 'acquired/retry', 'a released one goes on');
 
 SELECT * FROM finish();
