@@ -567,7 +567,7 @@ find_keys(SavedQuery *query, Datum *values, uint64 *count)
 	ClaimKey   *keys;
 	MemoryContext old;
 
-	query_begin(&scope);
+	query_begin_scan(&scope);
 	*count = query_run(query, values, NULL, InvalidSnapshot);
 	old = MemoryContextSwitchTo(scope.caller);
 	keys = palloc_extended((*count + 1) * sizeof(ClaimKey), MCXT_ALLOC_HUGE);
@@ -749,7 +749,7 @@ tc_prune(PG_FUNCTION_ARGS)
 	MemoryContextSwitchTo(old);
 
 	/* calls that were only ever refused have evidence and no record */
-	if (by_age && done < max_rows)
+	if (by_age && !tombstones && done < max_rows)
 		(void) event_log_delete_orphans(settings_organization(), cutoff,
 										max_rows - done);
 	PG_RETURN_INT32(done);
@@ -786,7 +786,14 @@ tc_redact(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_TC_NO_SUCH_RECORD),
 				 errmsg("claim (\"%s\", \"%s\") does not exist",
-						key.task_id, key.tool_call_id)));
+						key.task_id, key.tool_call_id),
+				 errdetail("There is no record in the session's organization.")));
+	if (claim_as_of(&stored, clock_now(), &next))
+	{
+		/* what has ended by expiry is written down first */
+		claim_write_expiry(&stored, &next);
+		(void) store_lock(&key, STORE_WAIT, &stored);
+	}
 	if (stored.state == CLAIM_CLAIMED || stored.state == CLAIM_UNCERTAIN)
 		ereport(ERROR,
 				(errcode(ERRCODE_TC_WRONG_STATE),

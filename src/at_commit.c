@@ -375,8 +375,11 @@ check_all_final(void)
 				(errcode(ERRCODE_TC_NOT_FINAL),
 				 errmsg("transactional claim (\"%s\", \"%s\") is not final at commit",
 						claim->key.task_id, claim->key.tool_call_id),
-				 errdetail("Tool \"%s\" of server \"%s\", state claimed; " INT64_FORMAT " such claims in this transaction.",
-						   claim->tool_name, claim->tool_server, open_claims),
+				 errdetail_plural("Tool \"%s\" of server \"%s\", state claimed; " INT64_FORMAT " such claim in this transaction.",
+								  "Tool \"%s\" of server \"%s\", state claimed; " INT64_FORMAT " such claims in this transaction.",
+								  open_claims,
+								  claim->tool_name, claim->tool_server,
+								  open_claims),
 				 errhint("Complete, fail or release it in the transaction that made it, or pass lease to act outside this database.")));
 	}
 }

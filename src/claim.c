@@ -248,6 +248,14 @@ already_held(const ClaimCall *call, TimestampTz now, ClaimStep *step)
 
 	if (!call->held_here && !lost_answer)
 		return false;
+	if (call->executing)
+	{
+		/* execute is for one who does not hold it yet */
+		step->answer = record;
+		step->held_here = true;
+		answer(step, OUTCOME_IN_PROGRESS, "already_held");
+		return true;
+	}
 	if (call->leased != record->leased)
 	{
 		fault(step, CLAIM_WRONG_SHAPE,
@@ -504,18 +512,18 @@ decide_answer(const ClaimCall *call, const ClaimPolicy *policy,
 			fault(step, CLAIM_OTHER_RESULT, NULL);
 		return;
 	}
+	if (completes && record->leased && !call->held_here &&
+		record->dispatched_at == CLAIM_NO_TIME)
+	{
+		wrong_state(step, "The attempt was never dispatched: call dispatch before acting.");
+		return;
+	}
 	switch (record->state)
 	{
 		case CLAIM_CLAIMED:
 			if (completes && record->leased && call->held_here)
 			{
 				wrong_state(step, "Commit the claim, act, then complete it in a transaction of its own.");
-				return;
-			}
-			if (completes && record->leased &&
-				record->dispatched_at == CLAIM_NO_TIME)
-			{
-				wrong_state(step, "The attempt was never dispatched: call dispatch before acting.");
 				return;
 			}
 			if (!record->leased && !call->held_here)

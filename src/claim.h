@@ -203,6 +203,7 @@ typedef struct ClaimCall
 	bool		is_holder;		/* role is the holder's, or a member of it */
 	bool		is_reconciler;	/* may reconcile and is not the holder's role */
 	bool		held_here;		/* this transaction acquired the attempt */
+	bool		executing;		/* by execute, which completes it as well */
 
 	/* identity and terms, of claim */
 	const char *tool_server;

@@ -275,10 +275,8 @@ caller_detail(const ClaimStep *step, const ClaimCall *call)
 	const ClaimRecord *record = step->answer;
 
 	if (record == NULL || record->tool_name == NULL)
-		return psprintf("Task \"%s\", call \"%s\", tool \"%s\" of server \"%s\", no record.",
-						call->key.task_id, call->key.tool_call_id,
-						call->tool_name ? call->tool_name : "",
-						call->tool_server ? call->tool_server : "");
+		return psprintf("Task \"%s\", call \"%s\": no record in the session's organization.",
+						call->key.task_id, call->key.tool_call_id);
 	return psprintf("Task \"%s\", call \"%s\", tool \"%s\" of server \"%s\", state %s, attempt %d.",
 					call->key.task_id, call->key.tool_call_id,
 					record->tool_name, record->tool_server,
@@ -316,6 +314,7 @@ claim_raise(const ClaimStep *step, const ClaimCall *call)
 			ereport(ERROR,
 					(errcode(ERRCODE_TC_NO_SUCH_RECORD),
 					 errmsg("claim (\"%s\", \"%s\") does not exist", task, id),
+					 errdetail_internal("%s", caller_detail(step, call)),
 					 errhint("Claim it first, and commit where the verb runs in another transaction.")));
 			break;
 		case CLAIM_STALE_ATTEMPT:

@@ -15,6 +15,11 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
+/* 16 moved the macros of varlenas into a header of their own */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
 #if PG_VERSION_NUM < 160000
 #define object_aclcheck(classid, objectid, roleid, mode) \
 	((void) (classid), pg_proc_aclcheck((objectid), (roleid), (mode)))

@@ -105,9 +105,12 @@ raise_outcome(const ClaimStep *step, const ClaimCall *call)
 	const ClaimRecord *record = step->answer;
 	const char *task = call->key.task_id;
 	const char *id = call->key.tool_call_id;
-	const char *detail = psprintf("Task \"%s\", call \"%s\", tool \"%s\" of server \"%s\", reason %s.",
+	const char *detail = psprintf("Task \"%s\", call \"%s\", tool \"%s\" of server \"%s\", state %s, reason %s.",
 								  task, id, call->tool_name,
 								  call->tool_server,
+								  record != NULL && record->state != CLAIM_NONE ?
+								  claim_state_name(record->state) :
+								  step->open_transaction ? "claimed" : "none",
 								  step->reason ? step->reason : "none");
 
 	switch (step->outcome)
@@ -184,14 +187,11 @@ tc_execute(PG_FUNCTION_ARGS)
 									 KEY_TEXT_MAY_BE_EMPTY);
 	call.not_after = CLAIM_NO_TIME;
 	call.dispatched = true;
+	call.executing = true;
 	result_type = check_handler(handler);
 	canonical_json_digest(call.input, &call.input_digest);
 	claim_caller(&call);
 
-	if (at_commit_find(&call.key) != NULL &&
-		at_commit_find(&call.key)->acquired &&
-		!at_commit_find(&call.key)->final)
-		wait = 0;				/* nobody waits for himself */
 	claim_acquire(&call, wait, &step);
 	if (step.outcome == OUTCOME_COMPLETED)
 	{
@@ -199,8 +199,7 @@ tc_execute(PG_FUNCTION_ARGS)
 			PG_RETURN_NULL();
 		PG_RETURN_TEXT_P(step.answer->result);
 	}
-	if (step.outcome != OUTCOME_ACQUIRED ||
-		(step.reason != NULL && strcmp(step.reason, "already_held") == 0))
+	if (step.outcome != OUTCOME_ACQUIRED)
 		raise_outcome(&step, &call);
 
 	result = run_handler(handler, result_type, &call);
@@ -263,6 +262,13 @@ tc_require_claim(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_TC_REFUSED),
 				 errmsg("no claim of tool \"%s\" of server \"%s\" in this transaction",
 						tool_name, tool_server),
+				 at_commit_current() == NULL ?
+				 errdetail("The transaction acts under no claim.") :
+				 errdetail("The transaction acts under task \"%s\", call \"%s\", tool \"%s\" of server \"%s\".",
+						   at_commit_current()->key.task_id,
+						   at_commit_current()->key.tool_call_id,
+						   at_commit_current()->tool_name,
+						   at_commit_current()->tool_server),
 				 errhint("Act through tool_claims.execute, or claim or assert_claim in the same transaction.")));
 	return claim_status_datum(fcinfo, &record);
 }

@@ -56,8 +56,16 @@ tables_owner(void)
 	return owner;
 }
 
+static void
+set_here(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
+
+/* for statements that look through a table */
 void
-query_begin(QueryScope *scope)
+query_begin_scan(QueryScope *scope)
 {
 	Oid			owner = tables_owner();
 
@@ -69,9 +77,18 @@ query_begin(QueryScope *scope)
 						   SECURITY_LOCAL_USERID_CHANGE |
 						   SECURITY_NOFORCE_RLS);
 	scope->guc_level = NewGUCNestLevel();
-	(void) set_config_option("search_path", "pg_catalog, pg_temp",
-							 PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
+	set_here("search_path", "pg_catalog, pg_temp");
+}
+
+/*
+ * For statements that find their rows by key.  A plan that was made and saved
+ * while the table was small must not read all of it when it has grown.
+ */
+void
+query_begin(QueryScope *scope)
+{
+	query_begin_scan(scope);
+	set_here("enable_seqscan", "off");
 }
 
 void

@@ -35,6 +35,7 @@ typedef struct QueryScope
 } QueryScope;
 
 extern void query_begin(QueryScope *scope);
+extern void query_begin_scan(QueryScope *scope);
 extern void query_end(QueryScope *scope);
 extern uint64 query_run(SavedQuery *query, Datum *values, const char *nulls,
 						Snapshot snapshot);

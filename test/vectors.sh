@@ -125,5 +125,9 @@ SQL
 
 report=$({ table && verdict; } | psql -X -q -A -t -v ON_ERROR_STOP=1)
 status=$?
+if [ "$status" != 0 ]
+then
+	report+=$'\n0 passed, 1 failed'
+fi
 printf '%s\n' "$report"
-[ "$status" = 0 ] && [[ $report == *' 0 failed' ]]
+[[ $report == *' 0 failed' ]]

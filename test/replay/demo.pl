@@ -103,10 +103,10 @@ CREATE TABLE payments (effect_key text, amount numeric(10, 2), paid_by text)
 CREATE FUNCTION refund(input jsonb) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
 	INSERT INTO refunds
-	SELECT task_id, tool_call_id, (input ->> 'amount')::numeric, current_setting('application_name')
+	SELECT task_id, tool_call_id, (refund.input ->> 'amount')::numeric(10, 2), current_setting('application_name')
 	FROM tool_claims.current_claim();
 	PERFORM pg_sleep(0.3);
-	RETURN json_build_object('refunded', input -> 'amount', 'by', current_setting('application_name'));
+	RETURN json_build_object('refunded', (input ->> 'amount')::numeric(10, 2), 'by', current_setting('application_name'));
 END $$
 --
 GRANT SELECT, INSERT ON refunds TO shop_worker
@@ -203,7 +203,7 @@ sub claim
 	my ($dbh, $task, $call, $input) = @_;
 
 	return $dbh->selectrow_hashref(
-		q{SELECT * FROM tool_claims.claim($1, $2, 'pay_out', $3, lease => '2 s')},
+		q{SELECT *, ceil(extract(epoch FROM retry_after))::integer AS seconds FROM tool_claims.claim($1, $2, 'pay_out', $3, lease => '2 s')},
 		undef, $task, $call, $input);
 }
 
@@ -323,7 +323,7 @@ sub outside_twice
 
 			unless ($claim->{outcome} eq 'acquired')
 			{
-				my $told = "told \"$claim->{outcome}\", try again after $claim->{retry_after}";
+				my $told = "told \"$claim->{outcome}\", try again in $claim->{seconds} s";
 
 				sleep 1;
 				$claim = claim($dbh, 'order-1003', 'call-1', '{"amount": 79.90}');
@@ -381,7 +381,7 @@ sub reconcile
 	say('The clerk at the desk opens the list of what needs attention, and looks up',
 		'each key in the provider\'s books.', '');
 	my $list = $clerk->selectall_arrayref(
-		q{SELECT task_id, tool_call_id, attempt, effect_key, held_by FROM tool_claims.attention WHERE kind = 'uncertain' ORDER BY task_id},
+		q{SELECT task_id, tool_call_id, attempt, effect_key, held_by FROM tool_claims.attention WHERE kind IN ('uncertain', 'lease_expired') ORDER BY task_id},
 		{ Slice => {} });
 	for my $claim (@$list)
 	{
@@ -447,7 +447,7 @@ SQL
 	my $line = "%-12s %-13s %9s %6s %9s  %s";
 	say(sprintf($line, 'task', 'how', 'asked', 'times', 'given', 'record'),
 		(map { sprintf $line, @$_{qw(task_id note asked times paid state)} } @$rows),
-		sprintf($line, 'sum', '', $asked, '', $given, ''), '');
+		sprintf('%-26s %9s %16s', 'sum', $asked, $given), '');
 
 	my $good = @$rows == 5 && $asked == $given && !grep { !$_->{good} } @$rows;
 	say($good ? 'The books balance: each refund was given once.' : 'THE BOOKS DO NOT BALANCE.');

@@ -614,7 +614,7 @@ sub reconcile
 	my $uncertain = $admin->selectall_arrayref(<<'SQL', { Slice => {} });
 SELECT task_id, tool_call_id, attempt, effect_key
 FROM tool_claims.attention
-WHERE kind = 'uncertain'
+WHERE kind IN ('uncertain', 'lease_expired')
 SQL
 	for my $claim (@$uncertain)
 	{
@@ -723,9 +723,9 @@ SELECT k.task_id, k.tool_call_id, s.state, s.tool_name, t.tool_name, s.result, t
 FROM keys AS k
 	LEFT JOIN traffic AS t ON t.line = k.line
 	LEFT JOIN LATERAL tool_claims.status(k.task_id, k.tool_call_id) AS s ON true
-WHERE (s.state::text, s.tool_name, s.result::text, s.input_digest)
+WHERE (s.state::text, s.tool_name, s.result::text, s.input_digest::text)
 	IS DISTINCT FROM ('completed', t.tool_name, t.result::text,
-					  tool_claims.digest(t.arguments::tool_claims.canonical_json))
+					  tool_claims.digest(t.arguments::tool_claims.canonical_json)::text)
 SQL
 	check("$pass: there is no record without a call", <<'SQL');
 SELECT c.task_id, c.tool_call_id FROM tool_claims.claims AS c

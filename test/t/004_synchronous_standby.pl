@@ -192,11 +192,17 @@ wait_until(sub { value($reader, 'SELECT pg_get_wal_replay_pause_state()') eq 'pa
 
 my $worker = session($node, 'worker');
 $worker->do('SET synchronous_commit = off');
-is(ending($worker, claim_sql('received', $lease)), 'returns', 'off is raised to on, not to remote_apply');
+start_statement($worker, claim_sql('received', $lease));
+ok(wait_until(sub { $worker->pg_ready }, 20), 'off is raised to on, not to remote_apply')
+  or value($observer, 'SELECT pg_cancel_backend(?)', $worker->{pg_pid});
+is(end_statement($worker), '00000', 'and returns');
 $worker->do('SET synchronous_commit = remote_apply');
-is(ending($worker, claim_sql('applied', $lease)), 'waits', 'remote_apply is not lowered');
+start_statement($worker, claim_sql('applied', $lease));
+ok(!wait_until(sub { $worker->pg_ready }, 2), 'remote_apply is not lowered');
+is(wait_event($observer, $worker), 'SyncRep', 'and waits');
 
 $reader->do('SELECT pg_wal_replay_resume()');
+is(end_statement($worker), '00000', 'until it is applied');
 $node->wait_for_catchup($standby);
 
 #

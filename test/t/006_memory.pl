@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use ToolClaims;
 
-my $calls = $ENV{TOOL_CLAIMS_CALLS} // 100_000;
+my $calls = $ENV{TOOL_CLAIMS_CALLS} || 100_000;
 my $node = new_server('memory', <<'EOF');
 synchronous_commit = off
 max_wal_size = '2GB'
