@@ -20,6 +20,8 @@
 #include "errors.h"
 #include "event_log.h"
 #include "policy.h"
+#include "proposal_api.h"
+#include "proposal_store.h"
 #include "query.h"
 #include "registered_function.h"
 #include "settings.h"
@@ -596,6 +598,37 @@ max_rows_argument(FunctionCallInfo fcinfo, int n)
 	return PG_GETARG_INT32(n);
 }
 
+static SavedQuery expired_proposals_query = {
+	"SELECT r.organization, r.task_id, r.tool_call_id "
+	"FROM tool_claims.proposal_records r "
+	"WHERE " IN_ORGANIZATION " AND "
+	"r.state OPERATOR(pg_catalog.=) ANY ('{p,a}'::pg_catalog.\"char\"[]) AND "
+	"r.expires_at OPERATOR(pg_catalog.<=) $2 "
+	"ORDER BY r.expires_at LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED",
+	3, {TEXTOID, TIMESTAMPTZOID, INT4OID}
+};
+
+/* writes down which proposals have expired; arguments as for claims */
+static int32
+sweep_proposals(Datum *values)
+{
+	uint64		count;
+	ClaimKey   *keys = find_keys(&expired_proposals_query, values, &count);
+	int32		done = 0;
+
+	for (uint64 i = 0; i < count; i++)
+	{
+		ProposalRecord record;
+
+		CHECK_FOR_INTERRUPTS();
+		if (proposal_lock(&keys[i], STORE_SKIP, &record) != STORE_LOCKED)
+			continue;
+		proposal_write_expiry(&record, clock_now());
+		done++;
+	}
+	return done;
+}
+
 /*
  * tool_claims.sweep(max_rows integer) returns integer
  *
@@ -637,7 +670,8 @@ tc_sweep(PG_FUNCTION_ARGS)
 		}
 	}
 	MemoryContextSwitchTo(old);
-	PG_RETURN_INT32(done);
+	values[2] = Int32GetDatum(PG_GETARG_INT32(0) - done);
+	PG_RETURN_INT32(done + sweep_proposals(values));
 }
 
 /* what is left of a pruned record: its key, its identity, and one event */
@@ -668,6 +702,7 @@ retire(const ClaimRecord *stored)
 	next.redacted = NULL;
 	next.evidence_head = &row.hash;
 	store_redact(&next);
+	proposal_delete(&stored->key);
 }
 
 static void
@@ -677,6 +712,7 @@ forget(const ClaimRecord *stored)
 	if (stored->operation_id != NULL)
 		store_operation_delete(stored);
 	store_delete(&stored->key);
+	proposal_delete(&stored->key);
 	if (stored->leased)
 		at_commit_durable();
 }
@@ -755,6 +791,18 @@ tc_prune(PG_FUNCTION_ARGS)
 	PG_RETURN_INT32(done);
 }
 
+/* the proposal that led to a redacted claim, if there is one */
+static void
+redact_proposal(const ClaimKey *key, const EventRow *row)
+{
+	ProposalRecord record;
+
+	if (proposal_lock(key, STORE_WAIT, &record) != STORE_LOCKED)
+		return;
+	record.evidence_head = &row->hash;
+	proposal_redact(&record);
+}
+
 /*
  * tool_claims.redact(task_id text, tool_call_id text, reason text)
  *		returns void
@@ -822,6 +870,7 @@ tc_redact(PG_FUNCTION_ARGS)
 	next.external_ref = NULL;
 	next.evidence_head = &row.hash;
 	store_redact(&next);
+	redact_proposal(&key, &row);
 	PG_RETURN_VOID();
 }
 

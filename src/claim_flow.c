@@ -197,8 +197,7 @@ event_detail(const ClaimCall *call, const ClaimEvent *event)
 		case EVENT_LATE_REPORT:
 			detail_text(&detail, "result", text_of(call->result));
 			break;
-		case EVENT_REDACTED:
-		case EVENT_PRUNED:
+		default:
 			break;
 	}
 	return detail_end(&detail);

@@ -583,7 +583,7 @@ tc_propose(PG_FUNCTION_ARGS)
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (proposal_read(&key, &record))
+		if (proposal_look(&key, &record))
 		{
 			const char *field = proposal_conflict(&record, &bound, supersedes);
 

@@ -17,6 +17,7 @@
 #include "utils/timestamp.h"
 
 #include "at_commit.h"
+#include "clock.h"
 #include "policy.h"
 #include "proposal_store.h"
 #include "query.h"
@@ -51,7 +52,7 @@ enum
 	"p.tool_call_id OPERATOR(pg_catalog.=) $3"
 
 #define SELECT_PROPOSAL \
-	"SELECT " COLUMN_LIST " FROM tool_claims.proposal_records p " \
+	"SELECT " COLUMN_LIST ", p.ctid FROM tool_claims.proposal_records p " \
 	"WHERE " KEY_CONDITION
 
 static SavedQuery read_query = {
@@ -184,7 +185,8 @@ static SavedQuery registered_lock_query = {
 
 /* the row that policy_of would take, of the organization $1 */
 #define POLICY_ROW \
-	"SELECT w.policy_version, w.organization, w.tool_name, w.tool_server " \
+	"SELECT w.policy_version, w.organization, w.tool_name, w.tool_server, " \
+	"w.ctid " \
 	"FROM tool_claims.policies w WHERE " \
 	"w.organization OPERATOR(pg_catalog.=) ANY (ARRAY[$1, '']) AND (" \
 	"(w.tool_name OPERATOR(pg_catalog.=) $3 AND " \
@@ -366,8 +368,8 @@ text_array(List *texts)
 
 /* ----- proposals ----- */
 
-bool
-proposal_read(const ClaimKey *key, ProposalRecord *record)
+static bool
+read_proposal(const ClaimKey *key, bool current, ProposalRecord *record)
 {
 	QueryScope	scope;
 	Datum		values[3];
@@ -375,11 +377,26 @@ proposal_read(const ClaimKey *key, ProposalRecord *record)
 
 	query_key_arguments(key, values);
 	query_begin(&scope);
-	found = query_run(&read_query, values, NULL, InvalidSnapshot) > 0;
+	found = current ? query_read_current(&read_query, values) :
+		query_run(&read_query, values, NULL, InvalidSnapshot) > 0;
 	if (found)
 		record_from_result(&scope, record);
 	query_end(&scope);
 	return found;
+}
+
+/* the proposal as an ordinary statement would see it; works on a standby */
+bool
+proposal_read(const ClaimKey *key, ProposalRecord *record)
+{
+	return read_proposal(key, false, record);
+}
+
+/* the proposal as it is, for a verb: what its snapshot cannot see is 40001 */
+bool
+proposal_look(const ClaimKey *key, ProposalRecord *record)
+{
+	return read_proposal(key, true, record);
 }
 
 /* locks the proposal until the transaction ends, and reads it */
@@ -395,14 +412,10 @@ proposal_lock(const ClaimKey *key, StoreWait wait, ProposalRecord *record)
 	if (query_run(wait == STORE_SKIP ? &lock_skip_query : &lock_wait_query,
 				  values, NULL, InvalidSnapshot) > 0)
 		record_from_result(&scope, record);
-	else if (query_run(&read_query, values, NULL, InvalidSnapshot) > 0)
+	else if (query_read_current(&read_query, values))
 		result = STORE_BUSY;
 	else
-	{
-		/* under the higher levels one that the snapshot cannot see is 40001 */
-		query_read_current(&read_query, values);
 		result = STORE_GONE;
-	}
 	query_end(&scope);
 	return result;
 }
@@ -659,6 +672,9 @@ proposal_policy(const ProposalRecord *record, bool lock, StoreWait wait,
 	values[1] = CStringGetTextDatum(record->bound.tool_server);
 	values[2] = CStringGetTextDatum(record->bound.tool_name);
 	query_begin(&scope);
+	/* a policy that the snapshot cannot see must not be passed over */
+	if (lock)
+		(void) query_read_current(&policy_query, values);
 	if (lock && wait == STORE_SKIP)
 	{
 		uint64		there = query_run(&policy_query, values, NULL,

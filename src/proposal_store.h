@@ -10,6 +10,7 @@
 #include "store.h"
 
 extern bool proposal_read(const ClaimKey *key, ProposalRecord *record);
+extern bool proposal_look(const ClaimKey *key, ProposalRecord *record);
 extern StoreLock proposal_lock(const ClaimKey *key, StoreWait wait,
 							   ProposalRecord *record);
 extern bool proposal_insert(const ProposalRecord *record);

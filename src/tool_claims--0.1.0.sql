@@ -636,6 +636,89 @@ CREATE TYPE tool_claims.claim_status AS (
 COMMENT ON TYPE tool_claims.claim_status
 	IS 'A claim record as it reads now';
 
+CREATE TYPE tool_claims.proposal_state AS ENUM (
+	'pending', 'approved', 'rejected', 'withdrawn', 'revoked', 'superseded',
+	'expired', 'reserved'
+);
+COMMENT ON TYPE tool_claims.proposal_state
+	IS 'State of a proposal';
+
+CREATE TYPE tool_claims.proposal_outcome AS ENUM (
+	'proposed', 'existing', 'conflict', 'refused'
+);
+COMMENT ON TYPE tool_claims.proposal_outcome
+	IS 'What came of propose';
+
+CREATE TYPE tool_claims.decision_outcome AS ENUM (
+	'recorded', 'already_recorded', 'refused'
+);
+COMMENT ON TYPE tool_claims.decision_outcome
+	IS 'What came of a decision about a proposal';
+
+CREATE TYPE tool_claims.proposal_result AS (
+	outcome				tool_claims.proposal_outcome,
+	reason				text,
+	state				tool_claims.proposal_state,
+	binding_digest		tool_claims.sha256_digest,
+	execution_id		uuid,
+	policy_version		text,
+	expires_at			timestamptz,
+	approvals			integer,
+	approvals_required	integer,
+	execution			tool_claims.outcome,
+	result				json,
+	error				json
+);
+COMMENT ON TYPE tool_claims.proposal_result
+	IS 'What propose returns';
+
+CREATE TYPE tool_claims.decision_result AS (
+	outcome				tool_claims.decision_outcome,
+	reason				text,
+	state				tool_claims.proposal_state,
+	approvals			integer,
+	approvals_required	integer
+);
+COMMENT ON TYPE tool_claims.decision_result
+	IS 'What approve, reject, revoke and withdraw return';
+
+CREATE TYPE tool_claims.proposal_review AS (
+	organization		text,
+	task_id				text,
+	tool_call_id		text,
+	state				tool_claims.proposal_state,
+	actor				text,
+	project				text,
+	tool_server			text,
+	tool_name			text,
+	schema_version		text,
+	policy_version		text,
+	operation_id		text,
+	execution_id		uuid,
+	expires_at			timestamptz,
+	summary				text,
+	supersedes			text,
+	input				tool_claims.canonical_json,
+	input_length		integer,
+	input_visible		text,
+	invisible_characters	integer,
+	binding_digest		tool_claims.sha256_digest,
+	proposed_by			text,
+	proposed_at			timestamptz,
+	age					interval,
+	time_left			interval,
+	use_by				timestamptz,
+	approvals			integer,
+	approvals_required	integer,
+	approver_groups		text[],
+	votes				jsonb,
+	earlier_rejections	jsonb,
+	equal_pending		integer,
+	execution			tool_claims.outcome
+);
+COMMENT ON TYPE tool_claims.proposal_review
+	IS 'A whole action as a person has to see it before deciding';
+
 /*
  * Tables.  Key columns have collation "C": no update of a system library
  * may make an index lose a key.  States are single characters: c claimed,
@@ -766,9 +849,16 @@ CREATE TABLE tool_claims.policies (
 	tool_server			text COLLATE "C" NOT NULL,
 	enabled				boolean,
 	effect				text,
+	approvals_required	integer,
+	approval_rule		text,
+	approval_rule_role	text,
+	approver_groups		text[],
+	allow_self_approval	boolean,
+	policy_version		text NOT NULL,
 	on_lease_expiry		text,
 	max_attempts		integer,
 	operation_required	boolean,
+	proposal_ttl		interval,
 	keep_input			boolean,
 	input_check			text,
 	input_check_role	text,
@@ -778,6 +868,10 @@ CREATE TABLE tool_claims.policies (
 		PRIMARY KEY (organization, tool_name, tool_server),
 	CONSTRAINT policies_effect_check
 		CHECK (effect IN ('any', 'local', 'external')),
+	CONSTRAINT policies_approvals_required_check
+		CHECK (approvals_required >= 0),
+	CONSTRAINT policies_approval_rule_check
+		CHECK ((approval_rule IS NULL) = (approval_rule_role IS NULL)),
 	CONSTRAINT policies_on_lease_expiry_check
 		CHECK (on_lease_expiry IN ('uncertain', 'reacquire')),
 	CONSTRAINT policies_max_attempts_check
@@ -791,6 +885,102 @@ COMMENT ON TABLE tool_claims.policies
 	IS 'Policies of tools; a member that is null has its default';
 COMMENT ON INDEX tool_claims.policies_pkey
 	IS 'Key of a policy: organization, tool and tool server, * for all of them';
+
+CREATE TABLE tool_claims.proposal_records (
+	organization		text COLLATE "C" NOT NULL,
+	task_id				text COLLATE "C" NOT NULL,
+	tool_call_id		text COLLATE "C" NOT NULL,
+	tool_server			text COLLATE "C" NOT NULL,
+	tool_name			text COLLATE "C" NOT NULL,
+	input				tool_claims.canonical_json NOT NULL,
+	input_digest		tool_claims.sha256_digest NOT NULL,
+	actor				text COLLATE "C" NOT NULL,
+	project				text COLLATE "C" NOT NULL,
+	schema_version		text COLLATE "C" NOT NULL,
+	policy_version		text COLLATE "C" NOT NULL,
+	operation_id		text COLLATE "C",
+	execution_id		uuid NOT NULL,
+	expires_at			timestamptz NOT NULL,
+	binding_digest		tool_claims.sha256_digest NOT NULL,
+	state				"char" NOT NULL,
+	summary				text,
+	supersedes			text COLLATE "C",
+	policy_source		text COLLATE "C" NOT NULL,
+	approvals_required	integer NOT NULL,
+	approver_groups		text[] COLLATE "C" NOT NULL,
+	allow_self_approval	boolean NOT NULL,
+	by_rule				boolean NOT NULL,
+	proposed_by			text COLLATE "C" NOT NULL,
+	proposed_at			timestamptz NOT NULL,
+	use_by				timestamptz,
+	ended_at			timestamptz,
+	ended_by			text COLLATE "C",
+	evidence_head		tool_claims.sha256_digest,
+	redacted			boolean NOT NULL,
+	CONSTRAINT proposal_records_pkey
+		PRIMARY KEY (organization, task_id, tool_call_id),
+	CONSTRAINT proposal_records_state_check
+		CHECK (state IN ('p', 'a', 'r', 'w', 'v', 's', 'x', 'u')),
+	CONSTRAINT proposal_records_ended_at_check
+		CHECK ((state IN ('p', 'a')) = (ended_at IS NULL)),
+	CONSTRAINT proposal_records_approvals_required_check
+		CHECK (approvals_required >= CASE WHEN by_rule THEN 0 ELSE 1 END)
+);
+COMMENT ON TABLE tool_claims.proposal_records
+	IS 'Actions proposed for people to decide.  States: p pending, a approved, r rejected, w withdrawn, v revoked, s superseded, x expired, u reserved';
+COMMENT ON INDEX tool_claims.proposal_records_pkey
+	IS 'Key of a proposal: organization, task and tool call';
+CREATE INDEX proposal_records_open_idx
+	ON tool_claims.proposal_records (organization, expires_at)
+	WHERE state IN ('p', 'a');
+COMMENT ON INDEX tool_claims.proposal_records_open_idx
+	IS 'Finds proposals that are pending or approved';
+
+CREATE TABLE tool_claims.votes (
+	organization		text COLLATE "C" NOT NULL,
+	task_id				text COLLATE "C" NOT NULL,
+	tool_call_id		text COLLATE "C" NOT NULL,
+	principal			text COLLATE "C" NOT NULL,
+	vote				"char" NOT NULL,
+	voted_at			timestamptz NOT NULL,
+	comment				text,
+	CONSTRAINT votes_pkey
+		PRIMARY KEY (organization, task_id, tool_call_id, principal),
+	CONSTRAINT votes_vote_check
+		CHECK (vote IN ('a', 'r'))
+);
+COMMENT ON TABLE tool_claims.votes
+	IS 'Votes about proposals, one for each person.  a approve, r reject';
+COMMENT ON INDEX tool_claims.votes_pkey
+	IS 'Key of a vote: the pair of the proposal, and the person';
+
+CREATE TABLE tool_claims.approvers (
+	organization		text COLLATE "C" NOT NULL,
+	principal			text COLLATE "C" NOT NULL,
+	grp					text COLLATE "C" NOT NULL,
+	project				text COLLATE "C" NOT NULL,
+	tool_server			text COLLATE "C" NOT NULL,
+	tool_name			text COLLATE "C" NOT NULL,
+	CONSTRAINT approvers_pkey
+		PRIMARY KEY (organization, principal, grp, project, tool_server, tool_name)
+);
+COMMENT ON TABLE tool_claims.approvers
+	IS 'Who may decide about proposals; * stands for every project, server or tool';
+COMMENT ON INDEX tool_claims.approvers_pkey
+	IS 'Key of a registration of an approver';
+
+CREATE TABLE tool_claims.policy_numbers (
+	organization		text COLLATE "C" NOT NULL,
+	tool_name			text COLLATE "C" NOT NULL,
+	tool_server			text COLLATE "C" NOT NULL,
+	number				bigint NOT NULL,
+	CONSTRAINT policy_numbers_pkey
+		PRIMARY KEY (organization, tool_name, tool_server)
+);
+COMMENT ON TABLE tool_claims.policy_numbers
+	IS 'How often a policy was changed, kept when it is dropped';
+COMMENT ON INDEX tool_claims.policy_numbers_pkey
+	IS 'Key of a count of changes: that of the policy';
 
 CREATE TABLE tool_claims.duties (
 	role_name			text COLLATE "C" NOT NULL,
@@ -821,6 +1011,10 @@ SELECT pg_catalog.pg_extension_config_dump('tool_claims.claim_records', '');
 SELECT pg_catalog.pg_extension_config_dump('tool_claims.operations', '');
 SELECT pg_catalog.pg_extension_config_dump('tool_claims.events', '');
 SELECT pg_catalog.pg_extension_config_dump('tool_claims.policies', '');
+SELECT pg_catalog.pg_extension_config_dump('tool_claims.policy_numbers', '');
+SELECT pg_catalog.pg_extension_config_dump('tool_claims.proposal_records', '');
+SELECT pg_catalog.pg_extension_config_dump('tool_claims.votes', '');
+SELECT pg_catalog.pg_extension_config_dump('tool_claims.approvers', '');
 SELECT pg_catalog.pg_extension_config_dump('tool_claims.duties', '');
 SELECT pg_catalog.pg_extension_config_dump('tool_claims.duty_privileges', 'WHERE false');
 
@@ -931,6 +1125,79 @@ CREATE FUNCTION tool_claims.retention_cutoff(
 REVOKE ALL ON FUNCTION tool_claims.retention_cutoff(text, text, text) FROM PUBLIC;
 COMMENT ON FUNCTION tool_claims.retention_cutoff(text, text, text)
 	IS 'Before which time records of a tool must have ended to be pruned by policy, null for none';
+
+CREATE FUNCTION tool_claims.visible_text(
+	input tool_claims.canonical_json)
+	RETURNS text
+	AS 'MODULE_PATHNAME', 'tc_visible_text'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.visible_text(tool_claims.canonical_json) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.visible_text(tool_claims.canonical_json)
+	IS 'Canonical JSON with characters that hide written as escapes';
+
+CREATE FUNCTION tool_claims.invisible_characters(
+	input tool_claims.canonical_json)
+	RETURNS integer
+	AS 'MODULE_PATHNAME', 'tc_invisible_characters'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION tool_claims.invisible_characters(tool_claims.canonical_json) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.invisible_characters(tool_claims.canonical_json)
+	IS 'How many characters in JSON hide: control, format and blank ones';
+
+CREATE FUNCTION tool_claims.proposal_state_now(
+	state "char",
+	expires_at timestamptz)
+	RETURNS tool_claims.proposal_state
+	AS 'MODULE_PATHNAME', 'tc_proposal_state_now'
+	LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+REVOKE ALL ON FUNCTION tool_claims.proposal_state_now("char", timestamptz) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.proposal_state_now("char", timestamptz)
+	IS 'State of a stored proposal as it reads now, expiry applied';
+
+CREATE FUNCTION tool_claims.approvals_now(
+	organization text,
+	task_id text,
+	tool_call_id text)
+	RETURNS integer
+	AS 'MODULE_PATHNAME', 'tc_approvals_now'
+	LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.approvals_now(text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.approvals_now(text, text, text)
+	IS 'How many votes for a proposal count at this moment';
+
+CREATE FUNCTION tool_claims.policy_is_bound(
+	organization text,
+	task_id text,
+	tool_call_id text)
+	RETURNS boolean
+	AS 'MODULE_PATHNAME', 'tc_policy_is_bound'
+	LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.policy_is_bound(text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.policy_is_bound(text, text, text)
+	IS 'Whether the policy is still the one that a proposal was made under';
+
+CREATE FUNCTION tool_claims.can_be_reserved(
+	organization text,
+	task_id text,
+	tool_call_id text)
+	RETURNS boolean
+	AS 'MODULE_PATHNAME', 'tc_can_be_reserved'
+	LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.can_be_reserved(text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.can_be_reserved(text, text, text)
+	IS 'Whether a proposal can be reserved at this moment';
+
+CREATE FUNCTION tool_claims.can_vote(
+	organization text,
+	task_id text,
+	tool_call_id text,
+	principal text)
+	RETURNS boolean
+	AS 'MODULE_PATHNAME', 'tc_can_vote'
+	LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.can_vote(text, text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.can_vote(text, text, text, text)
+	IS 'Whether a person can vote for a proposal at this moment';
 
 /*
  * Claims
@@ -1121,6 +1388,193 @@ COMMENT ON FUNCTION tool_claims.execute(text, text, text, tool_claims.canonical_
 	IS 'Claims, runs handler(input) and completes in one transaction; returns the stored result, whoever did the work';
 
 /*
+ * Proposals, decisions, reservations
+ */
+
+CREATE FUNCTION tool_claims.propose(
+	task_id text,
+	tool_call_id text,
+	tool_name text,
+	input tool_claims.canonical_json,
+	actor text,
+	project text DEFAULT '',
+	tool_server text DEFAULT '',
+	schema_version text DEFAULT '',
+	policy_version text DEFAULT NULL,
+	operation_id text DEFAULT NULL,
+	execution_id uuid DEFAULT NULL,
+	expires_in interval DEFAULT NULL,
+	summary text DEFAULT NULL,
+	supersedes text DEFAULT NULL)
+	RETURNS tool_claims.proposal_result
+	AS 'MODULE_PATHNAME', 'tc_propose'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.propose(text, text, text, tool_claims.canonical_json, text, text, text, text, text, text, uuid, interval, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.propose(text, text, text, tool_claims.canonical_json, text, text, text, text, text, text, uuid, interval, text, text)
+	IS 'Records one exact action for people to decide about; runs nothing';
+
+CREATE FUNCTION tool_claims.approve(
+	task_id text,
+	tool_call_id text,
+	binding_digest tool_claims.sha256_digest,
+	comment text DEFAULT NULL,
+	use_within interval DEFAULT NULL)
+	RETURNS tool_claims.decision_result
+	AS 'MODULE_PATHNAME', 'tc_approve'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.approve(text, text, tool_claims.sha256_digest, text, interval) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.approve(text, text, tool_claims.sha256_digest, text, interval)
+	IS 'The vote of the session user for the action that has this digest';
+
+CREATE FUNCTION tool_claims.reject(
+	task_id text,
+	tool_call_id text,
+	binding_digest tool_claims.sha256_digest,
+	comment text DEFAULT NULL)
+	RETURNS tool_claims.decision_result
+	AS 'MODULE_PATHNAME', 'tc_reject'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.reject(text, text, tool_claims.sha256_digest, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.reject(text, text, tool_claims.sha256_digest, text)
+	IS 'The vote of the session user against a proposal, which ends it';
+
+CREATE FUNCTION tool_claims.revoke(
+	task_id text,
+	tool_call_id text,
+	reason text)
+	RETURNS tool_claims.decision_result
+	AS 'MODULE_PATHNAME', 'tc_revoke'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.revoke(text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.revoke(text, text, text)
+	IS 'Takes an approval back before it is used; for any eligible approver';
+
+CREATE FUNCTION tool_claims.approve_as(
+	approver text,
+	task_id text,
+	tool_call_id text,
+	binding_digest tool_claims.sha256_digest,
+	comment text DEFAULT NULL,
+	use_within interval DEFAULT NULL)
+	RETURNS tool_claims.decision_result
+	AS 'MODULE_PATHNAME', 'tc_approve_as'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.approve_as(text, text, text, tool_claims.sha256_digest, text, interval) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.approve_as(text, text, text, tool_claims.sha256_digest, text, interval)
+	IS 'approve for a person whom the calling service has authenticated';
+
+CREATE FUNCTION tool_claims.reject_as(
+	approver text,
+	task_id text,
+	tool_call_id text,
+	binding_digest tool_claims.sha256_digest,
+	comment text DEFAULT NULL)
+	RETURNS tool_claims.decision_result
+	AS 'MODULE_PATHNAME', 'tc_reject_as'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.reject_as(text, text, text, tool_claims.sha256_digest, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.reject_as(text, text, text, tool_claims.sha256_digest, text)
+	IS 'reject for a person whom the calling service has authenticated';
+
+CREATE FUNCTION tool_claims.revoke_as(
+	approver text,
+	task_id text,
+	tool_call_id text,
+	reason text)
+	RETURNS tool_claims.decision_result
+	AS 'MODULE_PATHNAME', 'tc_revoke_as'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.revoke_as(text, text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.revoke_as(text, text, text, text)
+	IS 'revoke for a person whom the calling service has authenticated';
+
+CREATE FUNCTION tool_claims.withdraw(
+	task_id text,
+	tool_call_id text,
+	reason text)
+	RETURNS tool_claims.decision_result
+	AS 'MODULE_PATHNAME', 'tc_withdraw'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.withdraw(text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.withdraw(text, text, text)
+	IS 'Takes back what the calling role proposed: one proposal, or with a null tool_call_id all of the task';
+
+CREATE FUNCTION tool_claims.reserve(
+	task_id text,
+	tool_call_id text,
+	execution_id uuid,
+	tool_name text,
+	input tool_claims.canonical_json,
+	actor text,
+	project text DEFAULT '',
+	tool_server text DEFAULT '',
+	schema_version text DEFAULT '',
+	policy_version text DEFAULT NULL,
+	operation_id text DEFAULT NULL,
+	lease interval DEFAULT NULL,
+	wait interval DEFAULT '0',
+	request_id uuid DEFAULT NULL,
+	dispatched boolean DEFAULT true)
+	RETURNS tool_claims.claim_result
+	AS 'MODULE_PATHNAME', 'tc_reserve'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.reserve(text, text, uuid, text, tool_claims.canonical_json, text, text, text, text, text, text, interval, interval, uuid, boolean) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.reserve(text, text, uuid, text, tool_claims.canonical_json, text, text, text, text, text, text, interval, interval, uuid, boolean)
+	IS 'Acquires the claim of an approved proposal, once, for one execution and for exactly what was approved';
+
+CREATE FUNCTION tool_claims.reserve_by_digest(
+	task_id text,
+	tool_call_id text,
+	execution_id uuid,
+	binding_digest tool_claims.sha256_digest,
+	lease interval DEFAULT NULL,
+	wait interval DEFAULT '0',
+	request_id uuid DEFAULT NULL,
+	dispatched boolean DEFAULT true)
+	RETURNS tool_claims.claim_result
+	AS 'MODULE_PATHNAME', 'tc_reserve_by_digest'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.reserve_by_digest(text, text, uuid, tool_claims.sha256_digest, interval, interval, uuid, boolean) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.reserve_by_digest(text, text, uuid, tool_claims.sha256_digest, interval, interval, uuid, boolean)
+	IS 'reserve bound by the digest; with acquired, input is the approved input to run with';
+
+CREATE FUNCTION tool_claims.review(
+	task_id text,
+	tool_call_id text)
+	RETURNS tool_claims.proposal_review
+	AS 'MODULE_PATHNAME', 'tc_review'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.review(text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.review(text, text)
+	IS 'The whole action of a proposal, nothing cut';
+
+CREATE FUNCTION tool_claims.add_approver(
+	principal text,
+	grp text DEFAULT '',
+	project text DEFAULT '*',
+	tool_server text DEFAULT '*',
+	tool_name text DEFAULT '*')
+	RETURNS void
+	AS 'MODULE_PATHNAME', 'tc_add_approver'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.add_approver(text, text, text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.add_approver(text, text, text, text, text)
+	IS 'Registers who may decide about proposals';
+
+CREATE FUNCTION tool_claims.remove_approver(
+	principal text,
+	grp text DEFAULT '',
+	project text DEFAULT '*',
+	tool_server text DEFAULT '*',
+	tool_name text DEFAULT '*')
+	RETURNS void
+	AS 'MODULE_PATHNAME', 'tc_remove_approver'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.remove_approver(text, text, text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.remove_approver(text, text, text, text, text)
+	IS 'Ends a registration; votes given under it stop to count at once';
+
+/*
  * Evidence
  */
 
@@ -1190,9 +1644,15 @@ CREATE FUNCTION tool_claims.set_tool_policy(
 	tool_server text DEFAULT '*',
 	enabled boolean DEFAULT NULL,
 	effect text DEFAULT NULL,
+	approvals_required integer DEFAULT NULL,
+	approval_rule regprocedure DEFAULT NULL,
+	approver_groups text[] DEFAULT NULL,
+	allow_self_approval boolean DEFAULT NULL,
+	policy_version text DEFAULT NULL,
 	on_lease_expiry text DEFAULT NULL,
 	max_attempts integer DEFAULT NULL,
 	operation_required boolean DEFAULT NULL,
+	proposal_ttl interval DEFAULT NULL,
 	keep_input boolean DEFAULT NULL,
 	input_check regprocedure DEFAULT NULL,
 	retention interval DEFAULT NULL,
@@ -1201,8 +1661,8 @@ CREATE FUNCTION tool_claims.set_tool_policy(
 	RETURNS void
 	AS 'MODULE_PATHNAME', 'tc_set_tool_policy'
 	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
-REVOKE ALL ON FUNCTION tool_claims.set_tool_policy(text, text, boolean, text, text, integer, boolean, boolean, regprocedure, interval, text, text[]) FROM PUBLIC;
-COMMENT ON FUNCTION tool_claims.set_tool_policy(text, text, boolean, text, text, integer, boolean, boolean, regprocedure, interval, text, text[])
+REVOKE ALL ON FUNCTION tool_claims.set_tool_policy(text, text, boolean, text, integer, regprocedure, text[], boolean, text, text, integer, boolean, interval, boolean, regprocedure, interval, text, text[]) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.set_tool_policy(text, text, boolean, text, integer, regprocedure, text[], boolean, text, text, integer, boolean, interval, boolean, regprocedure, interval, text, text[])
 	IS 'Changes the members of a policy that are named and keeps all others';
 
 CREATE FUNCTION tool_claims.drop_tool_policy(
@@ -1385,11 +1845,146 @@ CREATE VIEW tool_claims.attention WITH (security_barrier) AS
 COMMENT ON VIEW tool_claims.attention
 	IS 'What a person should look at: uncertain and expired claims, exhausted attempts, late reports, conflicts';
 
+CREATE VIEW tool_claims.proposals WITH (security_barrier) AS
+	SELECT
+		p.organization,
+		p.task_id,
+		p.tool_call_id,
+		p.tool_server,
+		p.tool_name,
+		p.input_digest,
+		p.actor,
+		p.project,
+		p.schema_version,
+		p.policy_version,
+		p.operation_id,
+		p.execution_id,
+		p.expires_at,
+		p.binding_digest,
+		tool_claims.proposal_state_now(p.state, p.expires_at) AS state,
+		p.summary,
+		p.supersedes,
+		tool_claims.approvals_now(p.organization, p.task_id, p.tool_call_id) AS approvals,
+		p.approvals_required,
+		p.approver_groups,
+		p.proposed_by,
+		p.proposed_at,
+		p.use_by,
+		COALESCE(p.ended_at, CASE WHEN p.expires_at <= tool_claims.clock() THEN p.expires_at END) AS ended_at,
+		p.ended_by
+	FROM (
+		SELECT * FROM tool_claims.proposal_records o
+		WHERE o.organization = tool_claims.session_organization()
+		UNION ALL
+		SELECT * FROM tool_claims.proposal_records a
+		WHERE tool_claims.session_organization() = '*'
+	) p;
+COMMENT ON VIEW tool_claims.proposals
+	IS 'Proposals as they read now, without their input';
+
+CREATE VIEW tool_claims.inbox WITH (security_barrier) AS
+	SELECT
+		p.organization,
+		p.task_id,
+		p.tool_call_id,
+		p.tool_server,
+		p.tool_name,
+		p.actor,
+		p.project,
+		p.summary,
+		p.binding_digest,
+		p.approvals,
+		p.approvals_required,
+		p.approver_groups,
+		p.proposed_by,
+		p.proposed_at,
+		tool_claims.clock() - p.proposed_at AS age,
+		p.expires_at,
+		p.expires_at - tool_claims.clock() AS time_left,
+		(SELECT count(*)::integer FROM tool_claims.proposals e
+		 WHERE e.organization = p.organization
+		 AND e.task_id = p.task_id
+		 AND e.tool_server = p.tool_server
+		 AND e.tool_name = p.tool_name
+		 AND e.input_digest::bytea = p.input_digest::bytea
+		 AND e.state = 'pending') AS equal_pending
+	FROM tool_claims.proposals p
+	WHERE p.state = 'pending'
+	AND tool_claims.policy_is_bound(p.organization, p.task_id, p.tool_call_id);
+COMMENT ON VIEW tool_claims.inbox
+	IS 'Proposals that can still be decided; equal_pending counts those of the task that ask for the same action, this one included';
+
+CREATE VIEW tool_claims.ready WITH (security_barrier) AS
+	SELECT
+		p.organization,
+		p.task_id,
+		p.tool_call_id,
+		p.tool_server,
+		p.tool_name,
+		p.actor,
+		p.project,
+		p.operation_id,
+		p.execution_id,
+		p.binding_digest,
+		p.expires_at,
+		COALESCE(p.use_by, p.expires_at) AS use_by
+	FROM tool_claims.proposals p
+	WHERE p.state = 'approved'
+	AND tool_claims.can_be_reserved(p.organization, p.task_id, p.tool_call_id);
+COMMENT ON VIEW tool_claims.ready
+	IS 'Approved proposals that can be reserved at this moment: the work list of who acts';
+
+CREATE FUNCTION tool_claims.inbox_for(
+	principal text)
+	RETURNS SETOF tool_claims.inbox
+	AS 'MODULE_PATHNAME', 'tc_inbox_for'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE;
+REVOKE ALL ON FUNCTION tool_claims.inbox_for(text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.inbox_for(text)
+	IS 'Proposals about which this person can vote now, oldest first';
+
 /*
  * Duties
  */
 
 INSERT INTO tool_claims.duty_privileges (duty, kind, name, privilege) VALUES
+	('*', 'function', 'visible_text', 'EXECUTE'),
+	('*', 'function', 'invisible_characters', 'EXECUTE'),
+	('*', 'function', 'proposal_state_now', 'EXECUTE'),
+	('*', 'function', 'approvals_now', 'EXECUTE'),
+	('*', 'function', 'policy_is_bound', 'EXECUTE'),
+	('*', 'function', 'can_be_reserved', 'EXECUTE'),
+	('*', 'function', 'can_vote', 'EXECUTE'),
+	('worker', 'function', 'reserve', 'EXECUTE'),
+	('worker', 'function', 'reserve_by_digest', 'EXECUTE'),
+	('worker', 'relation', 'ready', 'SELECT'),
+	('proposer', 'function', 'propose', 'EXECUTE'),
+	('proposer', 'function', 'withdraw', 'EXECUTE'),
+	('proposer', 'function', 'status', 'EXECUTE'),
+	('approver', 'function', 'inbox_for', 'EXECUTE'),
+	('approver', 'function', 'review', 'EXECUTE'),
+	('approver', 'function', 'approve', 'EXECUTE'),
+	('approver', 'function', 'reject', 'EXECUTE'),
+	('approver', 'function', 'revoke', 'EXECUTE'),
+	('approver', 'relation', 'inbox', 'SELECT'),
+	('approval_service', 'function', 'inbox_for', 'EXECUTE'),
+	('approval_service', 'function', 'review', 'EXECUTE'),
+	('approval_service', 'function', 'approve', 'EXECUTE'),
+	('approval_service', 'function', 'reject', 'EXECUTE'),
+	('approval_service', 'function', 'revoke', 'EXECUTE'),
+	('approval_service', 'function', 'approve_as', 'EXECUTE'),
+	('approval_service', 'function', 'reject_as', 'EXECUTE'),
+	('approval_service', 'function', 'revoke_as', 'EXECUTE'),
+	('approval_service', 'relation', 'inbox', 'SELECT'),
+	('auditor', 'relation', 'proposals', 'SELECT'),
+	('auditor', 'relation', 'inbox', 'SELECT'),
+	('auditor', 'relation', 'ready', 'SELECT'),
+	('administrator', 'function', 'add_approver', 'EXECUTE'),
+	('administrator', 'function', 'remove_approver', 'EXECUTE'),
+	('backup', 'relation', 'proposal_records', 'SELECT'),
+	('backup', 'relation', 'votes', 'SELECT'),
+	('backup', 'relation', 'approvers', 'SELECT'),
+	('backup', 'relation', 'policy_numbers', 'SELECT'),
 	('*', 'schema', 'tool_claims', 'USAGE'),
 	('*', 'function', 'canonical_json_cmp', 'EXECUTE'),
 	('*', 'function', 'canonical_json_eq', 'EXECUTE'),
