@@ -15,6 +15,7 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
+#include "utils/memutils.h"
 #include "utils/uuid.h"
 
 #include "arguments.h"
@@ -153,19 +154,27 @@ try_reserve(ClaimCall *call, ProposalCall *asked, ClaimStep *step)
 static void
 reserve(ClaimCall *call, ProposalCall *asked, int64 budget, ClaimStep *step)
 {
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "tool_claims reservation",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller;
 	Wait		wait;
 
 	call->reserving = true;
 	claim_caller(call);
 	asked->principal = GetUserNameFromId(GetSessionUserId(), false);
+	caller = MemoryContextSwitchTo(context);
 	wait_begin(&wait, budget);
 	for (;;)
 	{
 		try_reserve(call, asked, step);
 		if (step->outcome != OUTCOME_IN_PROGRESS || step->held_here ||
 			!wait_nap(&wait))
-			return;
+			break;
+		MemoryContextReset(context);
 	}
+	/* the step points into this context, which goes with the caller's */
+	MemoryContextSwitchTo(caller);
 }
 
 /* what both forms are given alike, from argument n on */
