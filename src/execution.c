@@ -150,6 +150,8 @@ raise_outcome(const ClaimStep *step, const ClaimCall *call)
 					(errcode(ERRCODE_TC_IN_PROGRESS),
 					 errmsg("claim (\"%s\", \"%s\") is in progress", task, id),
 					 errdetail_internal("%s", detail),
+					 step->held_here ?
+					 errhint("This transaction holds it: complete it here, or leave all of it to execute.") :
 					 errhint("Try again with the same key.")));
 	}
 }

@@ -315,6 +315,17 @@ SQL
 			$kill->execute;
 			$killed += ($kill->fetchrow_array)[0];
 		}
+
+		# an auditor looks at a chain that is just growing
+		my $call = $calls->[ rand @$calls ];
+		my ($broken) = $admin->selectrow_array(
+			'SELECT reason FROM tool_claims.verify_evidence($1, $2) WHERE NOT ok',
+			undef, @$call{qw(task_id tool_call_id)});
+		if (defined $broken)
+		{
+			print "    $call->{task_id} | $call->{tool_call_id} | $broken\n";
+			tally($pass, { 'chains seen broken' => 1 });
+		}
 	}
 
 	# what the clients said, without the last words of their backends
@@ -732,6 +743,8 @@ SELECT c.task_id, c.tool_call_id FROM tool_claims.claims AS c
 WHERE NOT EXISTS (SELECT FROM traffic AS t
 				  WHERE (t.task_id, t.tool_call_id) = (c.task_id, c.tool_call_id))
 SQL
+	check("$pass: no chain looked broken while it grew",
+		q{SELECT sum(n) FROM tally WHERE pass = ? AND what = 'chains seen broken' HAVING count(*) > 0}, $pass);
 	check("$pass: every chain of evidence verifies", <<'SQL');
 SELECT k.task_id, k.tool_call_id, v.*
 FROM keys AS k LEFT JOIN LATERAL tool_claims.verify_evidence(task_id, tool_call_id) AS v ON true
