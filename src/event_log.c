@@ -366,6 +366,20 @@ find_previous(const ClaimKey *key, bool changes, Link *previous)
 }
 
 /*
+ * Adds the process to the detail of an event that changes nothing.  Without
+ * it, two sessions that write the same in the same microsecond would write
+ * the same event twice, which looks like tampering.
+ */
+static const char *
+with_process(const char *detail)
+{
+	size_t		length = strlen(detail) - 1;
+
+	return psprintf("%.*s%s\"pid\":%d}", (int) length, detail,
+					length > 1 ? "," : "", MyProcPid);
+}
+
+/*
  * Makes an event of the current role, after another prepared one or else
  * after what is stored.  A changing kind needs the lock on the record.
  */
@@ -382,8 +396,8 @@ event_log_prepare(EventRow *row, const ClaimKey *key, EventKind kind,
 	row->attempt = attempt;
 	row->role = GetUserNameFromId(GetUserId(), false);
 	row->principal = GetUserNameFromId(GetSessionUserId(), false);
-	row->detail = detail;
-	json_digest(detail, &row->detail_digest);
+	row->detail = kind_changes(row->kind) ? detail : with_process(detail);
+	json_digest(row->detail, &row->detail_digest);
 	row->seq = 1;
 	if (after != NULL)
 	{
@@ -550,10 +564,13 @@ load_chain(const ClaimKey *key, Chain *chain)
 	QueryScope	scope;
 	Datum		values[3];
 	MemoryContext old;
+	Snapshot	snapshot;
 
+	/* one snapshot: a record that is just changing must fit its chain */
 	query_key_arguments(key, values);
 	query_begin(&scope);
-	chain->count = query_run(&chain_query, values, NULL, InvalidSnapshot);
+	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	chain->count = query_run(&chain_query, values, NULL, snapshot);
 	old = MemoryContextSwitchTo(scope.caller);
 	chain->rows = palloc_extended((chain->count + 1) * sizeof(EventRow),
 								  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
@@ -561,8 +578,9 @@ load_chain(const ClaimKey *key, Chain *chain)
 		chain_row(i, key, &chain->rows[i]);
 	MemoryContextSwitchTo(old);
 	chain->has_record_head = false;
-	if (query_run(&record_head_query, values, NULL, InvalidSnapshot) > 0)
+	if (query_run(&record_head_query, values, NULL, snapshot) > 0)
 		chain->has_record_head = digest_column(0, 1, &chain->record_head);
+	UnregisterSnapshot(snapshot);
 	query_end(&scope);
 }
 
