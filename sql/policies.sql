@@ -38,7 +38,7 @@ CREATE FUNCTION positive_amount(input json) RETURNS text LANGUAGE sql AS $$
 $$;
 SELECT tool_claims.set_tool_policy('pay', input_check => 'positive_amount(json)');
 SELECT outcome, reason FROM tool_claims.claim('t', 'p-1', 'pay', '{"cents": -1}', lease => '1 min');
-SELECT kind, detail FROM tool_claims.evidence('t', 'p-1');
+SELECT kind, detail - 'pid' AS detail FROM tool_claims.evidence('t', 'p-1');
 SELECT outcome, reason FROM tool_claims.claim('t', 'p-1', 'pay', '{"cents": 1}', lease => '1 min');
 -- a check runs as the one who registered it, and cannot call the verbs
 CREATE FUNCTION nosy(input json) RETURNS text LANGUAGE sql AS $$

@@ -17,6 +17,7 @@
 #include "utils/timestamp.h"
 
 #include "claim.h"
+#include "compat.h"
 
 static void
 answer(ClaimStep *step, ClaimOutcome outcome, const char *reason)
@@ -435,6 +436,9 @@ decide_claim(const ClaimRecord *stored, const ClaimCall *call,
 
 	if (call->operation == OPERATION_BUSY)
 	{
+		static const ClaimRecord somebody = {.state = CLAIM_CLAIMED};
+
+		step->answer = &somebody;
 		step->open_transaction = true;
 		answer(step, OUTCOME_IN_PROGRESS, "operation");
 		return;

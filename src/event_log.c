@@ -383,8 +383,10 @@ find_previous(const ClaimKey *key, bool changes, Link *previous)
 }
 
 /*
- * Makes an event of the current role and of a principal, NULL for the session
- * user, after another prepared one or else
+	chain->head_count = query_run(&record_heads_query, values, NULL, snapshot);
+	for (uint64 i = 0; i < chain->head_count; i++)
+		(void) digest_column(i, 1, &chain->heads[i]);
+	UnregisterSnapshot(snapshot);
  * after what is stored.  A changing kind needs the lock on the record.
  */
 void
@@ -400,10 +402,16 @@ event_log_prepare(EventRow *row, const ClaimKey *key, EventKind kind,
 	row->at = clock_now();
 	row->attempt = attempt;
 	row->role = GetUserNameFromId(GetUserId(), false);
+<<<<<<< HEAD
 	row->principal = principal != NULL ? principal :
 		GetUserNameFromId(GetSessionUserId(), false);
 	row->detail = detail;
 	json_digest(detail, &row->detail_digest);
+=======
+	row->principal = GetUserNameFromId(GetSessionUserId(), false);
+	row->detail = kind_changes(row->kind) ? detail : with_process(detail);
+	json_digest(row->detail, &row->detail_digest);
+>>>>>>> main
 	row->seq = 1;
 	if (after != NULL)
 	{
@@ -570,20 +578,30 @@ load_chain(const ClaimKey *key, Chain *chain)
 	QueryScope	scope;
 	Datum		values[3];
 	MemoryContext old;
+	Snapshot	snapshot;
 
+	/* one snapshot: a record that is just changing must fit its chain */
 	query_key_arguments(key, values);
 	query_begin(&scope);
-	chain->count = query_run(&chain_query, values, NULL, InvalidSnapshot);
+	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	chain->count = query_run(&chain_query, values, NULL, snapshot);
 	old = MemoryContextSwitchTo(scope.caller);
 	chain->rows = palloc_extended((chain->count + 1) * sizeof(EventRow),
 								  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (uint64 i = 0; i < chain->count; i++)
 		chain_row(i, key, &chain->rows[i]);
 	MemoryContextSwitchTo(old);
+<<<<<<< HEAD
 	chain->head_count = query_run(&record_heads_query, values, NULL,
 								  InvalidSnapshot);
 	for (uint64 i = 0; i < chain->head_count; i++)
 		(void) digest_column(i, 1, &chain->heads[i]);
+=======
+	chain->has_record_head = false;
+	if (query_run(&record_head_query, values, NULL, snapshot) > 0)
+		chain->has_record_head = digest_column(0, 1, &chain->record_head);
+	UnregisterSnapshot(snapshot);
+>>>>>>> main
 	query_end(&scope);
 }
 
