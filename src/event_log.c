@@ -383,11 +383,22 @@ find_previous(const ClaimKey *key, bool changes, Link *previous)
 }
 
 /*
-	chain->head_count = query_run(&record_heads_query, values, NULL, snapshot);
-	for (uint64 i = 0; i < chain->head_count; i++)
-		(void) digest_column(i, 1, &chain->heads[i]);
-	UnregisterSnapshot(snapshot);
- * after what is stored.  A changing kind needs the lock on the record.
+ * Adds the process to the detail of an event that changes nothing.  Without
+ * it, two sessions that write the same in the same microsecond would write
+ * the same event twice, which looks like tampering.
+ */
+static const char *
+with_process(const char *detail)
+{
+	size_t		length = strlen(detail) - 1;
+
+	return psprintf("%.*s%s\"pid\":%d}", (int) length, detail,
+					length > 1 ? "," : "", MyProcPid);
+}
+
+/*
+ * Makes an event of the current role and of a principal, NULL for the session
+ * user, after another prepared one or else after what is stored.  A changing kind needs the lock on the record.
  */
 void
 event_log_prepare(EventRow *row, const ClaimKey *key, EventKind kind,
@@ -402,16 +413,10 @@ event_log_prepare(EventRow *row, const ClaimKey *key, EventKind kind,
 	row->at = clock_now();
 	row->attempt = attempt;
 	row->role = GetUserNameFromId(GetUserId(), false);
-<<<<<<< HEAD
 	row->principal = principal != NULL ? principal :
 		GetUserNameFromId(GetSessionUserId(), false);
-	row->detail = detail;
-	json_digest(detail, &row->detail_digest);
-=======
-	row->principal = GetUserNameFromId(GetSessionUserId(), false);
 	row->detail = kind_changes(row->kind) ? detail : with_process(detail);
 	json_digest(row->detail, &row->detail_digest);
->>>>>>> main
 	row->seq = 1;
 	if (after != NULL)
 	{
@@ -591,17 +596,10 @@ load_chain(const ClaimKey *key, Chain *chain)
 	for (uint64 i = 0; i < chain->count; i++)
 		chain_row(i, key, &chain->rows[i]);
 	MemoryContextSwitchTo(old);
-<<<<<<< HEAD
-	chain->head_count = query_run(&record_heads_query, values, NULL,
-								  InvalidSnapshot);
+	chain->head_count = query_run(&record_heads_query, values, NULL, snapshot);
 	for (uint64 i = 0; i < chain->head_count; i++)
 		(void) digest_column(i, 1, &chain->heads[i]);
-=======
-	chain->has_record_head = false;
-	if (query_run(&record_head_query, values, NULL, snapshot) > 0)
-		chain->has_record_head = digest_column(0, 1, &chain->record_head);
 	UnregisterSnapshot(snapshot);
->>>>>>> main
 	query_end(&scope);
 }
 
