@@ -7,10 +7,13 @@
 
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "pgstat.h"
+#include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
+#include "utils/backend_status.h"
 #include "utils/timestamp.h"
 
 #include "arguments.h"
@@ -179,6 +182,17 @@ check_word(FunctionCallInfo fcinfo, int member)
 						  members[member].values[2] ? members[member].values[2] : ""));
 }
 
+static const char *
+member_names(void)
+{
+	StringInfoData names;
+
+	initStringInfo(&names);
+	for (int i = 0; i < MEMBERS; i++)
+		appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", members[i].name);
+	return names.data;
+}
+
 /* the members to put back; each is one, and is not set by the same call */
 static Datum
 reset_argument(FunctionCallInfo fcinfo)
@@ -204,7 +218,8 @@ reset_argument(FunctionCallInfo fcinfo)
 		if (member < 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("policy has no member \"%s\"", name)));
+					 errmsg("policy has no member \"%s\"", name),
+					 errhint("Members are: %s.", member_names())));
 		if (!PG_ARGISNULL(FIRST_MEMBER + member))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -269,9 +284,8 @@ register_member(FunctionCallInfo fcinfo, int member, Oid result,
 {
 	if (has_member(fcinfo, member))
 		values[ARG_MEMBERS + member] =
-			CStringGetTextDatum(registered_function_name(PG_GETARG_OID(FIRST_MEMBER + member),
-														 JSONOID, result,
-														 GetUserId()));
+			CStringGetTextDatum(registered_function_of_json(PG_GETARG_OID(FIRST_MEMBER + member),
+															result));
 }
 
 /*
@@ -567,22 +581,10 @@ find_keys(SavedQuery *query, Datum *values, uint64 *count)
 {
 	QueryScope	scope;
 	ClaimKey   *keys;
-	MemoryContext old;
 
 	query_begin_scan(&scope);
 	*count = query_run(query, values, NULL, InvalidSnapshot);
-	old = MemoryContextSwitchTo(scope.caller);
-	keys = palloc_extended((*count + 1) * sizeof(ClaimKey), MCXT_ALLOC_HUGE);
-	for (uint64 i = 0; i < *count; i++)
-	{
-		HeapTuple	tuple = SPI_tuptable->vals[i];
-		TupleDesc	descriptor = SPI_tuptable->tupdesc;
-
-		keys[i].organization = SPI_getvalue(tuple, descriptor, 1);
-		keys[i].task_id = SPI_getvalue(tuple, descriptor, 2);
-		keys[i].tool_call_id = SPI_getvalue(tuple, descriptor, 3);
-	}
-	MemoryContextSwitchTo(old);
+	keys = query_keys(&scope, *count);
 	query_end(&scope);
 	return keys;
 }
@@ -596,6 +598,25 @@ max_rows_argument(FunctionCallInfo fcinfo, int n)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("argument \"max_rows\" must not be negative")));
 	return PG_GETARG_INT32(n);
+}
+
+/*
+ * Shows in pg_stat_activity how far a verb is that goes through many rows.
+ */
+static void
+show_progress(const char *verb, uint64 done, uint64 count)
+{
+	if (done % 100 == 0)
+		pgstat_report_activity(STATE_RUNNING,
+							   psprintf("tool_claims.%s(): %llu of %llu rows",
+										verb, (unsigned long long) done,
+										(unsigned long long) count));
+}
+
+static void
+end_progress(void)
+{
+	pgstat_report_activity(STATE_RUNNING, debug_query_string);
 }
 
 static SavedQuery expired_proposals_query = {
@@ -662,6 +683,7 @@ tc_sweep(PG_FUNCTION_ARGS)
 
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextReset(row_context);
+		show_progress("sweep", i, count);
 		if (store_lock(&keys[i], STORE_SKIP, &stored) == STORE_LOCKED &&
 			claim_as_of(&stored, clock_now(), &now))
 		{
@@ -670,6 +692,7 @@ tc_sweep(PG_FUNCTION_ARGS)
 		}
 	}
 	MemoryContextSwitchTo(old);
+	end_progress();
 	values[2] = Int32GetDatum(PG_GETARG_INT32(0) - done);
 	PG_RETURN_INT32(done + sweep_proposals(values));
 }
@@ -715,6 +738,99 @@ forget(const ClaimRecord *stored)
 	proposal_delete(&stored->key);
 	if (stored->leased)
 		at_commit_durable();
+}
+
+#define PRUNABLE_PROPOSALS \
+	"SELECT r.organization, r.task_id, r.tool_call_id " \
+	"FROM tool_claims.proposal_records r " \
+	"WHERE " IN_ORGANIZATION " AND " \
+	"r.state OPERATOR(pg_catalog.=) ANY ('{r,w,v,s,x}'::pg_catalog.\"char\"[]) " \
+	"AND ($4 OR NOT r.pruned) AND NOT EXISTS (SELECT 1 " \
+	"FROM tool_claims.claim_records c " \
+	"WHERE c.organization OPERATOR(pg_catalog.=) r.organization AND " \
+	"c.task_id OPERATOR(pg_catalog.=) r.task_id AND " \
+	"c.tool_call_id OPERATOR(pg_catalog.=) r.tool_call_id) AND "
+
+static SavedQuery old_proposals_query = {
+	PRUNABLE_PROPOSALS "r.ended_at OPERATOR(pg_catalog.<) $2 "
+	"LIMIT $3 FOR UPDATE SKIP LOCKED",
+	4, {TEXTOID, TIMESTAMPTZOID, INT4OID, BOOLOID}
+};
+
+static SavedQuery retained_proposals_query = {
+	PRUNABLE_PROPOSALS "r.ended_at OPERATOR(pg_catalog.<) "
+	"tool_claims.retention_cutoff(r.organization, r.tool_server, r.tool_name) "
+	"LIMIT $3 FOR UPDATE SKIP LOCKED",
+	4, {TEXTOID, TIMESTAMPTZOID, INT4OID, BOOLOID}
+};
+
+/* gates have no tool: their retention is the caller's alone */
+static SavedQuery old_gates_query = {
+	"DELETE FROM tool_claims.result_gates g USING ("
+	"SELECT r.organization, r.task_id FROM tool_claims.result_gates r "
+	"WHERE " IN_ORGANIZATION " AND "
+	"CASE WHEN r.decided_at IS NOT NULL THEN r.decided_at ELSE r.deadline END "
+	"OPERATOR(pg_catalog.<) $2 LIMIT $3 FOR UPDATE SKIP LOCKED) o "
+	"WHERE g.organization OPERATOR(pg_catalog.=) o.organization AND "
+	"g.task_id OPERATOR(pg_catalog.=) o.task_id",
+	3, {TEXTOID, TIMESTAMPTZOID, INT4OID}
+};
+
+/*
+ * Ended proposals that never became a claim.  A tombstone keeps the pair, its
+ * binding and how it ended.
+ */
+static int32
+prune_proposals(SavedQuery *query, Datum *values, bool tombstones)
+{
+	uint64		count;
+	ClaimKey   *keys = find_keys(query, values, &count);
+	int32		done = 0;
+
+	for (uint64 i = 0; i < count; i++)
+	{
+		ProposalRecord record;
+		StringInfoData detail;
+		EventRow	row;
+
+		CHECK_FOR_INTERRUPTS();
+		if (proposal_lock(&keys[i], STORE_SKIP, &record) != STORE_LOCKED)
+			continue;
+		if (tombstones)
+		{
+			detail_begin(&detail);
+			detail_text(&detail, "state", proposal_state_name(record.state));
+			event_log_prepare(&row, &keys[i], EVENT_PRUNED, 0, NULL,
+							  detail_end(&detail), NULL);
+			event_log_write(&row);
+			event_log_delete(&keys[i], &row);
+			record.evidence_head = &row.hash;
+			proposal_retire(&record);
+		}
+		else
+		{
+			event_log_delete(&keys[i], NULL);
+			proposal_delete(&keys[i]);
+		}
+		done++;
+	}
+	return done;
+}
+
+static int32
+prune_gates(TimestampTz cutoff, int32 max_rows)
+{
+	QueryScope	scope;
+	Datum		values[3];
+	uint64		rows;
+
+	values[0] = CStringGetTextDatum(settings_organization());
+	values[1] = TimestampTzGetDatum(cutoff);
+	values[2] = Int32GetDatum(max_rows);
+	query_begin_scan(&scope);
+	rows = query_run(&old_gates_query, values, NULL, InvalidSnapshot);
+	query_end(&scope);
+	return (int32) rows;
 }
 
 /* before which time records have ended that are older than an interval */
@@ -774,6 +890,7 @@ tc_prune(PG_FUNCTION_ARGS)
 
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextReset(row_context);
+		show_progress("prune", i, count);
 		if (store_lock(&keys[i], STORE_SKIP, &stored) != STORE_LOCKED)
 			continue;
 		if (tombstones)
@@ -783,6 +900,16 @@ tc_prune(PG_FUNCTION_ARGS)
 		done++;
 	}
 	MemoryContextSwitchTo(old);
+	end_progress();
+
+	if (done < max_rows)
+	{
+		values[2] = Int32GetDatum(max_rows - done);
+		done += prune_proposals(by_age ? &old_proposals_query :
+								&retained_proposals_query, values, tombstones);
+	}
+	if (by_age && done < max_rows)
+		done += prune_gates(cutoff, max_rows - done);
 
 	/* calls that were only ever refused have evidence and no record */
 	if (by_age && !tombstones && done < max_rows)
@@ -791,16 +918,62 @@ tc_prune(PG_FUNCTION_ARGS)
 	PG_RETURN_INT32(done);
 }
 
+/* takes the details of a chain away, and says so in it: the new head */
+static void
+redact_events(const ClaimKey *key, const char *reason,
+			  const Sha256Digest **head)
+{
+	StringInfoData detail;
+	EventRow   *row = palloc(sizeof(EventRow));
+
+	event_log_redact(key);
+	detail_begin(&detail);
+	detail_text(&detail, "reason", reason);
+	event_log_prepare(row, key, EVENT_REDACTED, 0, NULL, detail_end(&detail),
+					  NULL);
+	event_log_write(row);
+	*head = &row->hash;
+}
+
 /* the proposal that led to a redacted claim, if there is one */
 static void
-redact_proposal(const ClaimKey *key, const EventRow *row)
+redact_proposal(const ClaimKey *key, const Sha256Digest *head)
 {
 	ProposalRecord record;
 
 	if (proposal_lock(key, STORE_WAIT, &record) != STORE_LOCKED)
 		return;
-	record.evidence_head = &row->hash;
+	record.evidence_head = head;
 	proposal_redact(&record);
+}
+
+/* redacts a proposal that never became a claim */
+static void
+redact_ended_proposal(const ClaimKey *key, const char *reason)
+{
+	ProposalRecord stored;
+	ProposalRecord now;
+
+	if (proposal_lock(key, STORE_WAIT, &stored) != STORE_LOCKED)
+		ereport(ERROR,
+				(errcode(ERRCODE_TC_NO_SUCH_RECORD),
+				 errmsg("claim (\"%s\", \"%s\") does not exist",
+						key->task_id, key->tool_call_id),
+				 errdetail("There is no record in the session's organization.")));
+	if (proposal_as_of(&stored, clock_now(), &now))
+	{
+		proposal_write_expiry(&stored, clock_now());
+		(void) proposal_lock(key, STORE_WAIT, &now);
+	}
+	if (now.state == PROPOSAL_PENDING || now.state == PROPOSAL_APPROVED)
+		ereport(ERROR,
+				(errcode(ERRCODE_TC_WRONG_STATE),
+				 errmsg("cannot redact proposal (\"%s\", \"%s\") in state %s",
+						key->task_id, key->tool_call_id,
+						proposal_state_name(now.state)),
+				 errhint("Withdraw, reject or revoke it first.")));
+	redact_events(key, reason, &now.evidence_head);
+	proposal_redact(&now);
 }
 
 /*
@@ -818,8 +991,6 @@ tc_redact(PG_FUNCTION_ARGS)
 	ClaimRecord next;
 	const text *answer;
 	Sha256Digest digest;
-	StringInfoData detail;
-	EventRow	row;
 	StoreLock	lock;
 
 	verb_enter("tool_claims.redact()");
@@ -831,11 +1002,10 @@ tc_redact(PG_FUNCTION_ARGS)
 		lock = store_lock(&key, STORE_WAIT, &stored);
 	} while (lock == STORE_BUSY);
 	if (lock == STORE_GONE)
-		ereport(ERROR,
-				(errcode(ERRCODE_TC_NO_SUCH_RECORD),
-				 errmsg("claim (\"%s\", \"%s\") does not exist",
-						key.task_id, key.tool_call_id),
-				 errdetail("There is no record in the session's organization.")));
+	{
+		redact_ended_proposal(&key, argument_text(fcinfo, 2));
+		PG_RETURN_VOID();
+	}
 	if (claim_as_of(&stored, clock_now(), &next))
 	{
 		/* what has ended by expiry is written down first */
@@ -850,14 +1020,8 @@ tc_redact(PG_FUNCTION_ARGS)
 						claim_state_name(stored.state)),
 				 errhint("What is not final may still need it: end or reconcile the claim first.")));
 
-	event_log_redact(&key);
-	detail_begin(&detail);
-	detail_text(&detail, "reason", argument_text(fcinfo, 2));
-	event_log_prepare(&row, &key, EVENT_REDACTED, 0, NULL, detail_end(&detail),
-					  NULL);
-	event_log_write(&row);
-
 	next = stored;
+	redact_events(&key, argument_text(fcinfo, 2), &next.evidence_head);
 	if (next.redacted == NULL)
 	{
 		answer = stored.state == CLAIM_FAILED ? stored.error : stored.result;
@@ -868,9 +1032,8 @@ tc_redact(PG_FUNCTION_ARGS)
 	next.result = NULL;
 	next.error = NULL;
 	next.external_ref = NULL;
-	next.evidence_head = &row.hash;
 	store_redact(&next);
-	redact_proposal(&key, &row);
+	redact_proposal(&key, next.evidence_head);
 	PG_RETURN_VOID();
 }
 

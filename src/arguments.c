@@ -16,6 +16,7 @@
 #include "arguments.h"
 #include "clock.h"
 #include "compat.h"
+#include "recovery.h"
 #include "registered_function.h"
 #include "settings.h"
 
@@ -37,6 +38,7 @@ verb_enter(const char *name)
 				 errmsg("cannot execute %s inside a registered function", name),
 				 errhint("A check only looks at its argument.")));
 	AcceptInvalidationMessages();
+	recovery_notice();
 }
 
 void

@@ -185,6 +185,20 @@ canonical_json_parse(const char *text, size_t length)
 	return value;
 }
 
+/* The same, but NULL for a text that is no value, without an error. */
+CanonicalJson *
+canonical_json_try_parse(const char *text, size_t length)
+{
+	JsonFault	fault;
+	CanonicalJson *value;
+	char	   *utf8 = to_utf8(unconstify(char *, text), &length);
+
+	value = json_reader_canonicalize(utf8, length, &fault);
+	if (utf8 != text)
+		pfree(utf8);
+	return value;
+}
+
 /* Reads the next 16 bits of a message. */
 static int
 read_int16(const char **at)

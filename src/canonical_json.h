@@ -21,6 +21,8 @@ typedef struct varlena CanonicalJson;
 #define PG_RETURN_CANONICAL_JSON(p) PG_RETURN_POINTER(p)
 
 extern CanonicalJson *canonical_json_parse(const char *text, size_t length);
+extern CanonicalJson *canonical_json_try_parse(const char *text,
+											   size_t length);
 extern char *canonical_json_to_cstring(const CanonicalJson *value);
 extern void canonical_json_digest(const CanonicalJson *value,
 								  Sha256Digest *digest);

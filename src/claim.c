@@ -350,6 +350,12 @@ acquire(const ClaimRecord *stored, const ClaimCall *call,
 	const ClaimRecord *ended = previous;
 	const char *reason;
 
+	if (call->recovery_pending && (call->leased || call->reserving))
+	{
+		fault(step, CLAIM_RECOVERY_PENDING,
+			  "An administrator has to call accept_recovery first.");
+		return;
+	}
 	if (policy->effect == 'l' && call->leased)
 	{
 		fault(step, CLAIM_WRONG_EFFECT,
@@ -551,7 +557,9 @@ decide_answer(const ClaimCall *call, const ClaimPolicy *policy,
 			}
 			/* FALLTHROUGH */
 		default:
-			wrong_state(step, NULL);
+			wrong_state(step, completes && record->state == CLAIM_FAILED ?
+						"It has failed for good: a corrected call needs a tool_call_id of its own, and a handler of execute raises instead." :
+						"Its answer is final: a corrected call needs a tool_call_id of its own.");
 			return;
 	}
 
@@ -629,7 +637,9 @@ decide_renew(const ClaimCall *call, TimestampTz now, ClaimStep *step)
 			answer(step, OUTCOME_RELEASED, NULL);
 			return;
 		default:
-			wrong_state(step, NULL);
+			wrong_state(step, record->state == CLAIM_UNCERTAIN ?
+						"The lease is over: complete or fail it if you know, else leave it to a reconciler." :
+						NULL);
 	}
 }
 
@@ -676,7 +686,9 @@ decide_mark_uncertain(const ClaimCall *call, TimestampTz now, ClaimStep *step)
 
 	if (record->state != CLAIM_CLAIMED || !record->leased)
 	{
-		wrong_state(step, NULL);
+		wrong_state(step, record->state == CLAIM_UNCERTAIN ?
+					"It is uncertain already: nothing is left to do but to reconcile it." :
+					NULL);
 		return;
 	}
 	finish(step, CLAIM_UNCERTAIN,
@@ -709,7 +721,7 @@ decide_reconcile(const ClaimRecord *stored, const ClaimCall *call,
 	{
 		wrong_state(step, record->state == CLAIM_CLAIMED ?
 					"The attempt still runs: wait for the end of its lease, or mark it uncertain." :
-					NULL);
+					"Its answer is final: a correction is a new call.");
 		return;
 	}
 	if (call->operation == OPERATION_OTHER)
@@ -765,8 +777,11 @@ decide_holder_verb(const ClaimRecord *stored, const ClaimCall *call,
 	if (call->has_attempt ? call->attempt != stored->attempt :
 		!call->held_here)
 	{
-		fault(step, CLAIM_STALE_ATTEMPT, call->has_attempt ? NULL :
-			  "Pass attempt: it may be left out only in the transaction that acquired the claim.");
+		fault(step, CLAIM_STALE_ATTEMPT, !call->has_attempt ?
+			  "Pass attempt: it may be left out only in the transaction that acquired the claim." :
+			  call->attempt > stored->attempt ?
+			  "No such attempt was acquired yet: pass the number that claim returned." :
+			  NULL);
 		return;
 	}
 	if (stored->ended_by == ENDING_RECONCILED)

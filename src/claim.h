@@ -85,7 +85,8 @@ typedef enum ClaimError
 	CLAIM_OTHER_RESULT,			/* TC005 */
 	CLAIM_WRONG_SHAPE,			/* 22023 */
 	CLAIM_WRONG_EFFECT,			/* 22023 */
-	CLAIM_OPERATION_MISSING		/* 22004 */
+	CLAIM_OPERATION_MISSING,	/* 22004 */
+	CLAIM_RECOVERY_PENDING		/* TC012 */
 } ClaimError;
 
 typedef enum EventKind
@@ -220,6 +221,7 @@ typedef struct ClaimCall
 	TimestampTz not_after;
 	bool		dispatched;
 	bool		reserving;		/* on behalf of an approved proposal */
+	bool		recovery_pending;	/* nobody has accepted a recovery yet */
 	ClaimFacts	facts;
 
 	/* of the other verbs */

@@ -29,7 +29,9 @@
 #include "errors.h"
 #include "event_log.h"
 #include "policy.h"
+#include "recovery.h"
 #include "registered_function.h"
+#include "settings.h"
 #include "store.h"
 #include "wait.h"
 
@@ -248,6 +250,37 @@ claim_write_expiry(const ClaimRecord *stored, const ClaimRecord *now)
 	store_update(&next);
 }
 
+/*
+ * After a recovery: the attempt in progress may have been acted on, or ended,
+ * in what was lost.  It becomes uncertain, as if a reconciler had marked it.
+ */
+void
+claim_write_recovered(const ClaimKey *key)
+{
+	ClaimRecord next;
+	StringInfoData detail;
+	EventRow	row;
+	StoreLock	lock;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		lock = store_lock(key, STORE_WAIT, &next);
+	} while (lock == STORE_BUSY);
+	if (lock == STORE_GONE || next.state != CLAIM_CLAIMED || !next.leased)
+		return;
+	detail_begin(&detail);
+	detail_text(&detail, "reason", "recovery");
+	event_log_prepare(&row, key, EVENT_UNCERTAIN, next.attempt, NULL,
+					  detail_end(&detail), NULL);
+	event_log_write(&row);
+	next.state = CLAIM_UNCERTAIN;
+	next.ended_by = ENDING_MARKED;
+	next.request_id = NULL;
+	next.evidence_head = &row.hash;
+	store_update(&next);
+}
+
 /* tells the transaction what it holds now; before is the attempt before */
 static void
 note_change(const ClaimCall *call, int32 before, const ClaimRecord *next)
@@ -274,8 +307,9 @@ caller_detail(const ClaimStep *step, const ClaimCall *call)
 	const ClaimRecord *record = step->answer;
 
 	if (record == NULL || record->tool_name == NULL)
-		return psprintf("Task \"%s\", call \"%s\": no record in the session's organization.",
-						call->key.task_id, call->key.tool_call_id);
+		return psprintf("Task \"%s\", call \"%s\": no record in organization \"%s\".",
+						call->key.task_id, call->key.tool_call_id,
+						call->key.organization);
 	return psprintf("Task \"%s\", call \"%s\", tool \"%s\" of server \"%s\", state %s, attempt %d.",
 					call->key.task_id, call->key.tool_call_id,
 					record->tool_name, record->tool_server,
@@ -348,6 +382,10 @@ claim_raise(const ClaimStep *step, const ClaimCall *call)
 		case CLAIM_WRONG_EFFECT:
 			code = ERRCODE_INVALID_PARAMETER_VALUE;
 			message = "claim (\"%s\", \"%s\") does not fit the effect of its tool";
+			break;
+		case CLAIM_RECOVERY_PENDING:
+			code = ERRCODE_TC_RECOVERED;
+			message = "claim (\"%s\", \"%s\") cannot be acquired after a recovery of the server";
 			break;
 		case CLAIM_OPERATION_MISSING:
 			code = ERRCODE_NULL_VALUE_NOT_ALLOWED;
@@ -553,6 +591,8 @@ decide_acquisition(const ClaimRecord *stored, ClaimCall *call,
 				   const ClaimPolicy *policy, ClaimStep *step)
 {
 	call->held_here = stored != NULL && at_commit_holds(stored);
+	call->recovery_pending = settings_stop_after_recovery() &&
+		recovery_pending();
 	claim_decide(stored, call, policy, clock_now(), step);
 	if (step->kind == STEP_NEEDS_FACTS)
 	{

@@ -17,6 +17,7 @@ extern void claim_change(ClaimCall *call, ClaimStep *step);
 extern void claim_report(ClaimCall *call, ClaimStep *step);
 extern void claim_write_expiry(const ClaimRecord *stored,
 							   const ClaimRecord *now);
+extern void claim_write_recovered(const ClaimKey *key);
 extern void claim_raise(const ClaimStep *step, const ClaimCall *call);
 
 #endif							/* TC_CLAIM_FLOW_H */

@@ -57,4 +57,20 @@
 #define tc_interval_is_infinite(interval) false
 #endif
 
+/* 16 took guc_malloc out of reach of malloc, and made it public */
+#include "utils/guc.h"
+#if PG_VERSION_NUM < 160000
+#define guc_malloc(elevel, size) malloc(size)
+#endif
+
+/* 17 moved the local transaction id; none outside of a session */
+#include "storage/proc.h"
+#if PG_VERSION_NUM < 170000
+#define tc_current_lxid() \
+	(MyProc != NULL ? MyProc->lxid : InvalidLocalTransactionId)
+#else
+#define tc_current_lxid() \
+	(MyProc != NULL ? MyProc->vxid.lxid : InvalidLocalTransactionId)
+#endif
+
 #endif							/* TC_COMPAT_H */

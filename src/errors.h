@@ -19,5 +19,7 @@
 #define ERRCODE_TC_UNCERTAIN		MAKE_SQLSTATE('T', 'C', '0', '0', '8')
 #define ERRCODE_TC_FAILED			MAKE_SQLSTATE('T', 'C', '0', '0', '9')
 #define ERRCODE_TC_REFUSED			MAKE_SQLSTATE('T', 'C', '0', '1', '0')
+#define ERRCODE_TC_NOT_ACCEPTED		MAKE_SQLSTATE('T', 'C', '0', '1', '1')
+#define ERRCODE_TC_RECOVERED		MAKE_SQLSTATE('T', 'C', '0', '1', '2')
 
 #endif							/* TC_ERRORS_H */

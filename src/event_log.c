@@ -111,6 +111,26 @@ static SavedQuery delete_orphans_query = {
 	3, {TEXTOID, TIMESTAMPTZOID, INT4OID}
 };
 
+/*
+ * What the last event with an answer says of it, where it still says so, and
+ * what the record holds.
+ */
+static SavedQuery answer_query = {
+	"SELECT l.seq, l.detail OPERATOR(pg_catalog.->>) 'result_digest', "
+	"l.detail OPERATOR(pg_catalog.->>) 'error_digest', r.result, r.error "
+	"FROM tool_claims.claim_records r JOIN LATERAL (SELECT e.seq, e.kind, "
+	"e.attempt, e.detail FROM tool_claims.events e WHERE " KEY_CONDITION
+	" AND e.kind OPERATOR(pg_catalog.=) ANY (ARRAY['completed', 'failed', "
+	"'reconciled']) ORDER BY e.seq DESC LIMIT 1) l "
+	"ON l.attempt OPERATOR(pg_catalog.=) r.attempt "
+	"WHERE r.organization OPERATOR(pg_catalog.=) $1 AND "
+	"r.task_id OPERATOR(pg_catalog.=) $2 AND "
+	"r.tool_call_id OPERATOR(pg_catalog.=) $3 AND r.redacted IS NULL AND "
+	"l.detail IS NOT NULL AND "
+	"r.state OPERATOR(pg_catalog.=) ANY ('{d,f}'::pg_catalog.\"char\"[])",
+	3, {TEXTOID, TEXTOID, TEXTOID}
+};
+
 static SavedQuery evidence_query = {
 	"SELECT e.seq, e.at, e.kind, e.attempt, e.role, e.principal, e.detail, "
 	"e.detail_digest, e.previous, e.hash FROM tool_claims.events e "
@@ -553,6 +573,7 @@ typedef struct Chain
 	EventRow   *rows;
 	uint64		count;
 	uint64		head_count;
+	int32		answer_seq;		/* an event whose answer the record lacks, or 0 */
 	Sha256Digest heads[2];		/* that claim and proposal name */
 } Chain;
 
@@ -577,6 +598,36 @@ chain_row(uint64 i, const ClaimKey *key, EventRow *row)
 	(void) digest_column(i, 10, &row->hash);
 }
 
+/* is a stored answer the one that has this digest in hex, both NULL for none? */
+static bool
+has_digest(int json_column, int hex_column)
+{
+	bool		no_json;
+	bool		no_hex;
+	Datum		json = column(0, json_column, &no_json);
+	Datum		hex = column(0, hex_column, &no_hex);
+	Sha256Digest digest;
+	char		expected[SHA256_HEX_BYTES + 1];
+	text	   *bytes;
+
+	if (no_json || no_hex)
+		return no_json && no_hex;
+	bytes = DatumGetTextPP(json);
+	sha256_compute(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), &digest);
+	sha256_to_hex(&digest, expected);
+	return strcmp(TextDatumGetCString(hex), expected) == 0;
+}
+
+/* the seq of the event of which the record holds another answer, or 0 */
+static int32
+answer_differs(void)
+{
+	bool		isnull;
+
+	return has_digest(4, 2) && has_digest(5, 3) ? 0 :
+		DatumGetInt32(column(0, 1, &isnull));
+}
+
 static void
 load_chain(const ClaimKey *key, Chain *chain)
 {
@@ -599,6 +650,8 @@ load_chain(const ClaimKey *key, Chain *chain)
 	chain->head_count = query_run(&record_heads_query, values, NULL, snapshot);
 	for (uint64 i = 0; i < chain->head_count; i++)
 		(void) digest_column(i, 1, &chain->heads[i]);
+	if (query_run(&answer_query, values, NULL, snapshot) > 0)
+		chain->answer_seq = answer_differs();
 	UnregisterSnapshot(snapshot);
 	query_end(&scope);
 }
@@ -742,6 +795,14 @@ verify_chain(const Chain *chain, const Sha256Digest *expected_head,
 			broken(verdict, 0, "the newest event of the record is missing");
 			return;
 		}
+	if (chain->answer_seq > 0)
+	{
+		broken(verdict, chain->answer_seq,
+			   "the record holds another answer than the event");
+		return;
+	}
+	if (chain->count == 0)
+		verdict->reason = "no events under this key";
 	if (expected_head != NULL &&
 		find_hash(chain, chain->count, expected_head) < 0 &&
 		!was_pruned(chain, expected_head))
@@ -767,6 +828,7 @@ tc_verify_evidence(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
+	memset(&chain, 0, sizeof(chain));
 	load_chain(&key, &chain);
 	verify_chain(&chain, expected, &verdict);
 	values[0] = BoolGetDatum(verdict.ok);

@@ -188,6 +188,20 @@ proposal_conflict_event(const ClaimKey *key, const Binding *bound,
 	event_log_write(&row);
 }
 
+/* locks a proposal as an UPDATE does; false where there is none */
+static bool
+lock_proposal(const ClaimKey *key, ProposalRecord *record)
+{
+	StoreLock	lock;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		lock = proposal_lock(key, STORE_WAIT, record);
+	} while (lock == STORE_BUSY);
+	return lock == STORE_LOCKED;
+}
+
 /* writes down that a locked proposal has expired */
 void
 proposal_write_expiry(const ProposalRecord *stored, TimestampTz now)
@@ -200,6 +214,25 @@ proposal_write_expiry(const ProposalRecord *stored, TimestampTz now)
 	detail_begin(&detail);
 	detail_text(&detail, "expires_at", seconds_text(next.bound.expires_at));
 	proposal_event(&stored->key, EVENT_EXPIRED, NULL, detail_end(&detail),
+				   &next);
+	proposal_update(&next);
+}
+
+/* after a recovery: an approval that may have been used in what was lost */
+void
+proposal_write_recovered(const ClaimKey *key)
+{
+	ProposalRecord record;
+	ProposalRecord next;
+
+	if (!lock_proposal(key, &record) ||
+		proposal_as_of(&record, clock_now(), &next) ||
+		record.state != PROPOSAL_APPROVED)
+		return;
+	next.state = PROPOSAL_REVOKED;
+	next.ended_at = clock_now();
+	next.ended_by = GetUserNameFromId(GetSessionUserId(), false);
+	proposal_event(key, EVENT_REVOKED, NULL, "{\"reason\":\"recovery\"}",
 				   &next);
 	proposal_update(&next);
 }
@@ -442,20 +475,6 @@ require_proposer(const ProposalRecord *record)
 				 errmsg("permission denied for proposal (\"%s\", \"%s\")",
 						record->key.task_id, record->key.tool_call_id),
 				 errhint("Only the role that proposed it, or a member of that role, takes it back.")));
-}
-
-/* locks a proposal as an UPDATE does; false where there is none */
-static bool
-lock_proposal(const ClaimKey *key, ProposalRecord *record)
-{
-	StoreLock	lock;
-
-	do
-	{
-		CHECK_FOR_INTERRUPTS();
-		lock = proposal_lock(key, STORE_WAIT, record);
-	} while (lock == STORE_BUSY);
-	return lock == STORE_LOCKED;
 }
 
 /* ends the proposal that a new one supersedes; NULL, or why it cannot */

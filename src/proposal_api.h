@@ -22,6 +22,7 @@ extern void proposal_refused_event(const ClaimKey *key, const char *verb,
 								   const char *reason, const char *principal);
 extern void proposal_write_expiry(const ProposalRecord *stored,
 								  TimestampTz now);
+extern void proposal_write_recovered(const ClaimKey *key);
 extern const pg_uuid_t *argument_execution_id(FunctionCallInfo fcinfo, int n);
 extern void argument_binding(FunctionCallInfo fcinfo, int n, Binding *bound);
 

@@ -112,6 +112,12 @@ static SavedQuery redact_query = {
 	3, {TEXTOID, TEXTOID, TEXTOID}
 };
 
+static SavedQuery retire_query = {
+	"UPDATE tool_claims.proposal_records p SET pruned = true WHERE "
+	KEY_CONDITION,
+	3, {TEXTOID, TEXTOID, TEXTOID}
+};
+
 static SavedQuery redact_votes_query = {
 	"UPDATE tool_claims.votes p SET comment = NULL WHERE " KEY_CONDITION,
 	3, {TEXTOID, TEXTOID, TEXTOID}
@@ -512,6 +518,16 @@ proposal_redact(const ProposalRecord *record)
 	proposal_update(record);
 	run_on_key(&redact_query, &record->key);
 	run_on_key(&redact_votes_query, &record->key);
+}
+
+/* what is left of a pruned proposal: its binding and how it ended */
+void
+proposal_retire(const ProposalRecord *record)
+{
+	proposal_update(record);
+	run_on_key(&redact_query, &record->key);
+	run_on_key(&delete_votes_query, &record->key);
+	run_on_key(&retire_query, &record->key);
 }
 
 void

@@ -16,6 +16,7 @@ extern StoreLock proposal_lock(const ClaimKey *key, StoreWait wait,
 extern bool proposal_insert(const ProposalRecord *record);
 extern void proposal_update(const ProposalRecord *record);
 extern void proposal_redact(const ProposalRecord *record);
+extern void proposal_retire(const ProposalRecord *record);
 extern void proposal_delete(const ClaimKey *key);
 extern List *proposal_open_of_task(const char *organization,
 								   const char *task_id);

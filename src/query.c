@@ -139,6 +139,27 @@ query_key_arguments(const ClaimKey *key, Datum *values)
 	values[2] = CStringGetTextDatum(key->tool_call_id);
 }
 
+/* the keys that the last statement found, as its first three columns */
+ClaimKey *
+query_keys(QueryScope *scope, uint64 count)
+{
+	MemoryContext old = MemoryContextSwitchTo(scope->caller);
+	ClaimKey   *keys = palloc_extended((count + 1) * sizeof(ClaimKey),
+									   MCXT_ALLOC_HUGE);
+
+	for (uint64 i = 0; i < count; i++)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[i];
+		TupleDesc	descriptor = SPI_tuptable->tupdesc;
+
+		keys[i].organization = SPI_getvalue(tuple, descriptor, 1);
+		keys[i].task_id = SPI_getvalue(tuple, descriptor, 2);
+		keys[i].tool_call_id = SPI_getvalue(tuple, descriptor, 3);
+	}
+	MemoryContextSwitchTo(old);
+	return keys;
+}
+
 /* a digest as argument of a statement */
 Datum
 query_digest_argument(const Sha256Digest *digest)

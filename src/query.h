@@ -42,6 +42,7 @@ extern uint64 query_run(SavedQuery *query, Datum *values, const char *nulls,
 extern bool query_read_current(SavedQuery *query, Datum *values);
 extern Oid	query_table(const char *name);
 extern void query_key_arguments(const ClaimKey *key, Datum *values);
+extern ClaimKey *query_keys(QueryScope *scope, uint64 count);
 extern Datum query_digest_argument(const Sha256Digest *digest);
 extern void query_return_set(FunctionCallInfo fcinfo, SavedQuery *query,
 							 Datum *values, const char *nulls);

@@ -66,12 +66,10 @@ check_rights(Oid function, Oid registrar)
 				 errhint("Register a function that the registering role owns itself.")));
 }
 
-/*
- * Checks a function that is to be registered and returns the text it is kept
- * as, qualified in full.
- */
-char *
-registered_function_name(Oid function, Oid argument, Oid result, Oid registrar)
+/* does a function take these arguments and return that? */
+bool
+registered_function_fits(Oid function, int nargs, const Oid *arguments,
+						 Oid result)
 {
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	Form_pg_proc proc;
@@ -83,41 +81,51 @@ registered_function_name(Oid function, Oid argument, Oid result, Oid registrar)
 				 errmsg("function with OID %u does not exist", function)));
 	proc = (Form_pg_proc) GETSTRUCT(tuple);
 	fits = proc->prokind == PROKIND_FUNCTION && !proc->proretset &&
-		proc->pronargs == 1 && proc->proargtypes.values[0] == argument &&
-		proc->prorettype == result;
+		proc->pronargs == nargs && proc->prorettype == result;
+	for (int i = 0; fits && i < nargs; i++)
+		fits = proc->proargtypes.values[i] == arguments[i];
 	ReleaseSysCache(tuple);
-	if (!fits)
+	return fits;
+}
+
+/*
+ * Checks the rights of a function that the current role registers, and
+ * returns the text it is kept as, qualified in full.
+ */
+char *
+registered_function_name(Oid function)
+{
+	check_rights(function, GetUserId());
+	return format_procedure_qualified(function);
+}
+
+/* the same for a function of one json; anything else is an error */
+char *
+registered_function_of_json(Oid function, Oid result)
+{
+	const Oid	arguments[] = {JSONOID};
+
+	if (!registered_function_fits(function, 1, arguments, result))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("function %s has the wrong signature",
 						format_procedure(function)),
-				 errdetail("It must take one argument of type %s and return %s.",
-						   format_type_be(argument), format_type_be(result))));
-	check_rights(function, registrar);
-	return format_procedure_qualified(function);
+				 errdetail("It must take one argument of type json and return %s.",
+						   format_type_be(result))));
+	return registered_function_name(function);
 }
 
-/*
- * Runs a registered function with its one argument and returns its result, in
- * the current memory context.
- */
-Datum
-registered_function_call(const char *name, const char *registrar,
-						 Datum argument, bool *isnull)
+/* finds a registered function again, with the rights it has now */
+void
+registered_function_resolve(const char *name, const char *registrar,
+							RegisteredFunction *function)
 {
-	Oid			role = get_role_oid(registrar, true);
-	Oid			function;
 	Datum		resolved;
-	Oid			save_role;
-	int			save_context;
-	int			guc_level;
-	Datum		result = (Datum) 0;
-	FmgrInfo	flinfo;
 
-	LOCAL_FCINFO(call, 1);
 	LOCAL_FCINFO(resolve, 1);
 
-	if (!OidIsValid(role))
+	function->role = get_role_oid(registrar, true);
+	if (!OidIsValid(function->role))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("role \"%s\", which registered function %s, does not exist",
@@ -132,13 +140,27 @@ registered_function_call(const char *name, const char *registrar,
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("registered function %s does not exist", name),
-				 errhint("Register another one with set_tool_policy, or reset the member.")));
-	function = DatumGetObjectId(resolved);
-	check_rights(function, role);
-	fmgr_info(function, &flinfo);
+				 errhint("Register another one.")));
+	function->oid = DatumGetObjectId(resolved);
+	check_rights(function->oid, function->role);
+	fmgr_info(function->oid, &function->flinfo);
+}
+
+/* runs it with its arguments; the result is in the current memory context */
+Datum
+registered_function_run(RegisteredFunction *function, Datum *arguments,
+						bool *isnull)
+{
+	Oid			save_role;
+	int			save_context;
+	int			guc_level;
+	Datum		result = (Datum) 0;
+
+	LOCAL_FCINFO(call, REGISTERED_FUNCTION_MAX_ARGS);
 
 	GetUserIdAndSecContext(&save_role, &save_context);
-	SetUserIdAndSecContext(role, save_context | SECURITY_LOCAL_USERID_CHANGE |
+	SetUserIdAndSecContext(function->role,
+						   save_context | SECURITY_LOCAL_USERID_CHANGE |
 						   SECURITY_RESTRICTED_OPERATION);
 	guc_level = NewGUCNestLevel();
 	(void) set_config_option("search_path", "pg_catalog, pg_temp",
@@ -147,10 +169,14 @@ registered_function_call(const char *name, const char *registrar,
 	running++;
 	PG_TRY();
 	{
-		InitFunctionCallInfoData(*call, &flinfo, 1, DEFAULT_COLLATION_OID,
-								 NULL, NULL);
-		call->args[0].value = argument;
-		call->args[0].isnull = false;
+		InitFunctionCallInfoData(*call, &function->flinfo,
+								 function->flinfo.fn_nargs,
+								 DEFAULT_COLLATION_OID, NULL, NULL);
+		for (int i = 0; i < function->flinfo.fn_nargs; i++)
+		{
+			call->args[i].value = arguments[i];
+			call->args[i].isnull = false;
+		}
 		result = FunctionCallInvoke(call);
 		*isnull = call->isnull;
 	}
@@ -162,4 +188,15 @@ registered_function_call(const char *name, const char *registrar,
 	AtEOXact_GUC(false, guc_level);
 	SetUserIdAndSecContext(save_role, save_context);
 	return result;
+}
+
+/* finds a function of one argument again and runs it */
+Datum
+registered_function_call(const char *name, const char *registrar,
+						 Datum argument, bool *isnull)
+{
+	RegisteredFunction function;
+
+	registered_function_resolve(name, registrar, &function);
+	return registered_function_run(&function, &argument, isnull);
 }

@@ -30,6 +30,38 @@ int			tc_max_lease = 3600 * 1000;
 static char *tc_organization = NULL;
 static bool organization_refused = false;
 
+typedef enum RequireOrganization
+{
+	REQUIRE_OFF,
+	REQUIRE_ON,
+	REQUIRE_TRANSACTION
+} RequireOrganization;
+
+static const struct config_enum_entry require_options[] = {
+	{"off", REQUIRE_OFF, false},
+	{"on", REQUIRE_ON, false},
+	{"transaction", REQUIRE_TRANSACTION, false},
+	{"false", REQUIRE_OFF, true},
+	{"true", REQUIRE_ON, true},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry recovery_options[] = {
+	{"continue", false, false},
+	{"stop", true, false},
+	{NULL, 0, false}
+};
+
+static int	require_organization = REQUIRE_OFF;
+static int	stop_after_recovery = false;
+
+/*
+ * The transaction in which the organization was set.  It goes along with the
+ * value as its "extra", so that a value which comes back at the end of a
+ * transaction or savepoint brings back when it was set.
+ */
+static LocalTransactionId organization_set_in = InvalidLocalTransactionId;
+
 PG_FUNCTION_INFO_V1(tc_session_organization);
 PG_FUNCTION_INFO_V1(tc_organization_visible);
 
@@ -42,7 +74,24 @@ check_organization(char **newval, void **extra, GucSource source)
 							MAX_KEY_BYTES);
 		return false;
 	}
+	*extra = guc_malloc(LOG, sizeof(LocalTransactionId));
+	if (*extra == NULL)
+		return false;
+	*(LocalTransactionId *) *extra = tc_current_lxid();
 	return true;
+}
+
+static void
+assign_organization(const char *newval, void *extra)
+{
+	organization_set_in = extra != NULL ? *(LocalTransactionId *) extra :
+		InvalidLocalTransactionId;
+}
+
+bool
+settings_stop_after_recovery(void)
+{
+	return stop_after_recovery;
 }
 
 /* defines the settings; called once, when the library is loaded */
@@ -52,6 +101,12 @@ settings_define(void)
 	const char *value = GetConfigOption("tool_claims.organization", true, false);
 	char	   *asked = value != NULL ? pstrdup(value) : NULL;
 
+	DefineCustomEnumVariable("tool_claims.after_recovery",
+							 "What happens after a promotion or restore of the server.",
+							 "\"stop\" refuses leased acquisitions and reservations until accept_recovery is called.",
+							 &stop_after_recovery,
+							 false, recovery_options,
+							 PGC_SUSET, 0, NULL, NULL, NULL);
 	DefineCustomRealVariable("tool_claims.clock_offset",
 							 "Moves the extension's clock, for tests of expiry only.",
 							 "Milliseconds that are added to the server's time.",
@@ -75,7 +130,14 @@ settings_define(void)
 							   "Part of every key. The value * shows all of them in views.",
 							   &tc_organization,
 							   "",
-							   PGC_SUSET, 0, check_organization, NULL, NULL);
+							   PGC_SUSET, 0, check_organization,
+							   assign_organization, NULL);
+	DefineCustomEnumVariable("tool_claims.require_organization",
+							 "Whether a session must have set an organization.",
+							 "\"on\" refuses the empty one, \"transaction\" also one that was not set in the current transaction.",
+							 &require_organization,
+							 REQUIRE_OFF, require_options,
+							 PGC_SUSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("tool_claims");
 
 	if (asked != NULL && strcmp(asked, tc_organization) != 0)
@@ -92,6 +154,19 @@ settings_organization(void)
 				 errmsg("permission denied to set parameter \"tool_claims.organization\""),
 				 errdetail("The client asked for an organization that its role may not set."),
 				 errhint("Connect again without it, or have the role granted SET ON PARAMETER tool_claims.organization.")));
+	if (require_organization != REQUIRE_OFF && tc_organization[0] == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("no organization is set"),
+				 errhint("Set tool_claims.organization, with SET LOCAL behind a transaction pooler.")));
+	if (require_organization == REQUIRE_TRANSACTION &&
+		(organization_set_in == InvalidLocalTransactionId ||
+		 organization_set_in != tc_current_lxid()))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the organization was not set in this transaction"),
+				 errdetail("What an earlier transaction of this server session left behind does not count."),
+				 errhint("Use SET LOCAL tool_claims.organization at the beginning of each transaction.")));
 	return tc_organization;
 }
 
@@ -108,9 +183,9 @@ settings_verb_organization(void)
 	if (settings_all_organizations())
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the organization \"%s\" is only for looking at all of them",
+				 errmsg("the organization \"%s\" does not name one organization",
 						ALL_ORGANIZATIONS),
-				 errhint("Set tool_claims.organization to one organization.")));
+				 errhint("It is for views, sweep and prune: set tool_claims.organization to one organization.")));
 	return tc_organization;
 }
 

@@ -846,6 +846,20 @@ store_operation_delete(const ClaimRecord *record)
 /* ----- keys of other tables ----- */
 
 /*
+ * Inserts a row of a plain table unless its key is there, without waiting for
+ * whoever has it.
+ */
+bool
+store_insert_row(const char *table, Datum *values, bool *nulls)
+{
+	Relation	rel = table_open(query_table(table), RowExclusiveLock);
+	bool		inserted = insert_unless_there(rel, values, nulls);
+
+	table_close(rel, NoLock);
+	return inserted;
+}
+
+/*
  * Does anybody, in whatever transaction, have a proposal for the pair?  May
  * only miss one whose transaction begins to insert it after this look.
  */

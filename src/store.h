@@ -41,6 +41,7 @@ extern void store_delete(const ClaimKey *key);
 extern List *store_find_by_effect_key(const char *organization,
 									  const char *effect_key);
 
+extern bool store_insert_row(const char *table, Datum *values, bool *nulls);
 extern bool store_proposal_there(const ClaimKey *key);
 
 extern StoreLook store_operation_look(const ClaimRecord *record,

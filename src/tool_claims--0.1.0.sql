@@ -719,6 +719,34 @@ CREATE TYPE tool_claims.proposal_review AS (
 COMMENT ON TYPE tool_claims.proposal_review
 	IS 'A whole action as a person has to see it before deciding';
 
+CREATE TYPE tool_claims.task_status AS ENUM (
+	'succeeded', 'failed_retryable', 'failed', 'filtered', 'cancelled',
+	'timed_out'
+);
+COMMENT ON TYPE tool_claims.task_status
+	IS 'How a task ended, as the one who offers its result says';
+
+CREATE TYPE tool_claims.gate_verdict AS ENUM (
+	'pending', 'retry', 'accepted', 'rejected'
+);
+COMMENT ON TYPE tool_claims.gate_verdict
+	IS 'What a gate says about the result of a task';
+
+CREATE TYPE tool_claims.mark_verdict AS ENUM (
+	'valid', 'invalid', 'unmarked', 'unknown_key'
+);
+COMMENT ON TYPE tool_claims.mark_verdict
+	IS 'What a mark says about content';
+
+CREATE TYPE tool_claims.result_gate AS (
+	verdict				tool_claims.gate_verdict,
+	reason				text,
+	deadline			timestamptz,
+	correlation			jsonb
+);
+COMMENT ON TYPE tool_claims.result_gate
+	IS 'A gate of a result as it reads now';
+
 /*
  * Tables.  Key columns have collation "C": no update of a system library
  * may make an index lose a key.  States are single characters: c claimed,
@@ -917,6 +945,7 @@ CREATE TABLE tool_claims.proposal_records (
 	ended_by			text COLLATE "C",
 	evidence_head		tool_claims.sha256_digest,
 	redacted			boolean NOT NULL,
+	pruned				boolean NOT NULL DEFAULT false,
 	CONSTRAINT proposal_records_pkey
 		PRIMARY KEY (organization, task_id, tool_call_id),
 	CONSTRAINT proposal_records_state_check
@@ -982,6 +1011,98 @@ COMMENT ON TABLE tool_claims.policy_numbers
 COMMENT ON INDEX tool_claims.policy_numbers_pkey
 	IS 'Key of a count of changes: that of the policy';
 
+CREATE TABLE tool_claims.result_gates (
+	organization		text COLLATE "C" NOT NULL,
+	task_id				text COLLATE "C" NOT NULL,
+	verdict				"char" NOT NULL,
+	reason				text,
+	deadline			timestamptz NOT NULL,
+	check_function		text,
+	check_role			text,
+	mark_context		text,
+	correlation			jsonb NOT NULL,
+	merged				jsonb NOT NULL,
+	result				json,
+	offered_status		text,
+	offered_result		json,
+	offered_content		text,
+	expected_by			text COLLATE "C" NOT NULL,
+	expected_at			timestamptz NOT NULL,
+	decided_at			timestamptz,
+	CONSTRAINT result_gates_pkey
+		PRIMARY KEY (organization, task_id),
+	CONSTRAINT result_gates_verdict_check
+		CHECK (verdict IN ('p', 't', 'a', 'r')),
+	CONSTRAINT result_gates_result_check
+		CHECK ((verdict = 'a') = (result IS NOT NULL)),
+	CONSTRAINT result_gates_decided_at_check
+		CHECK ((verdict IN ('a', 'r')) = (decided_at IS NOT NULL))
+);
+COMMENT ON TABLE tool_claims.result_gates
+	IS 'What results of tasks are expected, and what became of them.  Verdicts: p pending, t retry, a accepted, r rejected';
+COMMENT ON INDEX tool_claims.result_gates_pkey
+	IS 'Key of a gate: organization and task';
+CREATE INDEX result_gates_open_idx
+	ON tool_claims.result_gates (deadline)
+	WHERE verdict IN ('p', 't');
+COMMENT ON INDEX tool_claims.result_gates_open_idx
+	IS 'Finds gates that still wait for a result';
+
+CREATE TABLE tool_claims.mark_keys (
+	organization		text COLLATE "C" NOT NULL,
+	key_id				text COLLATE "C" NOT NULL,
+	algorithm			text NOT NULL,
+	state				"char" NOT NULL,
+	secret				bytea,
+	public_key			bytea,
+	added_at			timestamptz NOT NULL,
+	CONSTRAINT mark_keys_pkey
+		PRIMARY KEY (organization, key_id),
+	CONSTRAINT mark_keys_algorithm_check
+		CHECK (algorithm IN ('hmac-sha256', 'ed25519')),
+	CONSTRAINT mark_keys_state_check
+		CHECK (state IN ('a', 'r', 'v')),
+	CONSTRAINT mark_keys_secret_check
+		CHECK (secret IS NOT NULL OR algorithm = 'ed25519')
+);
+COMMENT ON TABLE tool_claims.mark_keys
+	IS 'Keys of content marks, with their secrets.  States: a active, r retired, v revoked';
+COMMENT ON INDEX tool_claims.mark_keys_pkey
+	IS 'Key of a key of marks: organization and its id';
+
+CREATE TABLE tool_claims.births (
+	incarnation			uuid NOT NULL,
+	created_at			timestamptz NOT NULL,
+	CONSTRAINT births_pkey
+		PRIMARY KEY (incarnation)
+);
+COMMENT ON TABLE tool_claims.births
+	IS 'A random value made at CREATE EXTENSION; dumps leave it out';
+COMMENT ON INDEX tool_claims.births_pkey
+	IS 'Key of the one birth';
+INSERT INTO tool_claims.births (incarnation, created_at)
+	VALUES (pg_catalog.gen_random_uuid(), pg_catalog.clock_timestamp());
+
+CREATE TABLE tool_claims.server_identity (
+	id					boolean NOT NULL,
+	system_identifier	bigint NOT NULL,
+	timeline			bigint NOT NULL,
+	database_oid		bigint NOT NULL,
+	incarnation			uuid NOT NULL,
+	since				timestamptz NOT NULL,
+	changed_from		jsonb,
+	accepted_at			timestamptz,
+	accepted_by			text COLLATE "C",
+	CONSTRAINT server_identity_pkey
+		PRIMARY KEY (id),
+	CONSTRAINT server_identity_id_check
+		CHECK (id)
+);
+COMMENT ON TABLE tool_claims.server_identity
+	IS 'One row: the identity of the server under which the extension grants, and the one before';
+COMMENT ON INDEX tool_claims.server_identity_pkey
+	IS 'Key of the one row';
+
 CREATE TABLE tool_claims.duties (
 	role_name			text COLLATE "C" NOT NULL,
 	duty				text COLLATE "C" NOT NULL,
@@ -1015,6 +1136,10 @@ SELECT pg_catalog.pg_extension_config_dump('tool_claims.policy_numbers', '');
 SELECT pg_catalog.pg_extension_config_dump('tool_claims.proposal_records', '');
 SELECT pg_catalog.pg_extension_config_dump('tool_claims.votes', '');
 SELECT pg_catalog.pg_extension_config_dump('tool_claims.approvers', '');
+SELECT pg_catalog.pg_extension_config_dump('tool_claims.result_gates', '');
+SELECT pg_catalog.pg_extension_config_dump('tool_claims.mark_keys', '');
+SELECT pg_catalog.pg_extension_config_dump('tool_claims.server_identity', '');
+SELECT pg_catalog.pg_extension_config_dump('tool_claims.births', 'WHERE false');
 SELECT pg_catalog.pg_extension_config_dump('tool_claims.duties', '');
 SELECT pg_catalog.pg_extension_config_dump('tool_claims.duty_privileges', 'WHERE false');
 
@@ -1198,6 +1323,16 @@ CREATE FUNCTION tool_claims.can_vote(
 REVOKE ALL ON FUNCTION tool_claims.can_vote(text, text, text, text) FROM PUBLIC;
 COMMENT ON FUNCTION tool_claims.can_vote(text, text, text, text)
 	IS 'Whether a person can vote for a proposal at this moment';
+
+CREATE FUNCTION tool_claims.gate_verdict_now(
+	verdict "char",
+	deadline timestamptz)
+	RETURNS tool_claims.gate_verdict
+	AS 'MODULE_PATHNAME', 'tc_gate_verdict_now'
+	LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+REVOKE ALL ON FUNCTION tool_claims.gate_verdict_now("char", timestamptz) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.gate_verdict_now("char", timestamptz)
+	IS 'Verdict of a stored gate as it reads now, deadline applied';
 
 /*
  * Claims
@@ -1575,6 +1710,108 @@ COMMENT ON FUNCTION tool_claims.remove_approver(text, text, text, text, text)
 	IS 'Ends a registration; votes given under it stop to count at once';
 
 /*
+ * Results of tasks, and marks of content
+ */
+
+CREATE FUNCTION tool_claims.expect_result(
+	task_id text,
+	deadline timestamptz,
+	check_function regprocedure DEFAULT NULL,
+	correlation jsonb DEFAULT '{}',
+	mark_context text DEFAULT NULL)
+	RETURNS tool_claims.result_gate
+	AS 'MODULE_PATHNAME', 'tc_expect_result'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.expect_result(text, timestamptz, regprocedure, jsonb, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.expect_result(text, timestamptz, regprocedure, jsonb, text)
+	IS 'Says what result a task is to deliver, and until when';
+
+CREATE FUNCTION tool_claims.offer_result(
+	task_id text,
+	status tool_claims.task_status,
+	result json DEFAULT NULL,
+	content text DEFAULT NULL,
+	mark text DEFAULT NULL,
+	correlation jsonb DEFAULT '{}')
+	RETURNS tool_claims.result_gate
+	AS 'MODULE_PATHNAME', 'tc_offer_result'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.offer_result(text, tool_claims.task_status, json, text, text, jsonb) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.offer_result(text, tool_claims.task_status, json, text, text, jsonb)
+	IS 'Judges the result of a task by what is expected of it';
+
+CREATE FUNCTION tool_claims.gate(
+	task_id text)
+	RETURNS SETOF tool_claims.result_gate
+	AS 'MODULE_PATHNAME', 'tc_gate'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 1;
+REVOKE ALL ON FUNCTION tool_claims.gate(text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.gate(text)
+	IS 'The gate of a task as it reads now, no row if none';
+
+CREATE FUNCTION tool_claims.require_accepted(
+	task_id text)
+	RETURNS json
+	AS 'MODULE_PATHNAME', 'tc_require_accepted'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE;
+REVOKE ALL ON FUNCTION tool_claims.require_accepted(text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.require_accepted(text)
+	IS 'The accepted result of a task; raises TC011 where there is none';
+
+CREATE FUNCTION tool_claims.add_mark_key(
+	key_id text,
+	secret bytea,
+	algorithm text DEFAULT 'hmac-sha256')
+	RETURNS void
+	AS 'MODULE_PATHNAME', 'tc_add_mark_key'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.add_mark_key(text, bytea, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.add_mark_key(text, bytea, text)
+	IS 'Adds a key of marks: hmac-sha256, or ed25519, of which a public key alone only verifies';
+
+CREATE FUNCTION tool_claims.retire_mark_key(
+	key_id text)
+	RETURNS void
+	AS 'MODULE_PATHNAME', 'tc_retire_mark_key'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.retire_mark_key(text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.retire_mark_key(text)
+	IS 'Ends marking with a key; its marks still verify';
+
+CREATE FUNCTION tool_claims.revoke_mark_key(
+	key_id text)
+	RETURNS void
+	AS 'MODULE_PATHNAME', 'tc_revoke_mark_key'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.revoke_mark_key(text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.revoke_mark_key(text)
+	IS 'Ends a key; its marks are invalid from then on';
+
+CREATE FUNCTION tool_claims.mark_content(
+	content text,
+	key_id text,
+	context text DEFAULT '')
+	RETURNS text
+	AS 'MODULE_PATHNAME', 'tc_mark_content'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE;
+REVOKE ALL ON FUNCTION tool_claims.mark_content(text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.mark_content(text, text, text)
+	IS 'The detached mark of content in a context';
+
+CREATE FUNCTION tool_claims.verify_mark(
+	content text,
+	mark text,
+	context text DEFAULT '',
+	OUT verdict tool_claims.mark_verdict,
+	OUT reason text)
+	RETURNS record
+	AS 'MODULE_PATHNAME', 'tc_verify_mark'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE;
+REVOKE ALL ON FUNCTION tool_claims.verify_mark(text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.verify_mark(text, text, text)
+	IS 'What a mark says about content in a context; no input is an error';
+
+/*
  * Evidence
  */
 
@@ -1726,6 +1963,26 @@ REVOKE ALL ON FUNCTION tool_claims.redact(text, text, text) FROM PUBLIC;
 COMMENT ON FUNCTION tool_claims.redact(text, text, text)
 	IS 'Takes away what a final record and its events tell; digests stay';
 
+CREATE FUNCTION tool_claims.accept_recovery(
+	lost_since timestamptz)
+	RETURNS void
+	AS 'MODULE_PATHNAME', 'tc_accept_recovery'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+REVOKE ALL ON FUNCTION tool_claims.accept_recovery(timestamptz) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.accept_recovery(timestamptz)
+	IS 'Lets grants go on after a promotion or restore: leased claims in progress since then become uncertain, unused approvals are revoked';
+
+CREATE FUNCTION tool_claims.doctor(
+	OUT level text,
+	OUT finding text,
+	OUT advice text)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME', 'tc_doctor'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE;
+REVOKE ALL ON FUNCTION tool_claims.doctor() FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.doctor()
+	IS 'What weakens the promises on this server';
+
 /*
  * Views, of the organization of the session only
  */
@@ -1774,76 +2031,6 @@ CREATE VIEW tool_claims.claims WITH (security_barrier) AS
 	FROM tool_claims.record_readings r;
 COMMENT ON VIEW tool_claims.claims
 	IS 'Claim records as they read now, without input, result and error';
-
-CREATE VIEW tool_claims.attention WITH (security_barrier) AS
-	SELECT
-		f.organization,
-		f.kind,
-		f.task_id,
-		f.tool_call_id,
-		f.tool_server,
-		f.tool_name,
-		f.attempt,
-		f.effect_key,
-		f.external_ref,
-		f.held_by,
-		f.since,
-		tool_claims.clock() - f.since AS age,
-		f.reason
-	FROM (
-		-- what nobody knows, and when it became so
-		SELECT
-			r.organization,
-			CASE r.state WHEN 'u' THEN 'uncertain' ELSE 'lease_expired' END AS kind,
-			r.task_id, r.tool_call_id, r.tool_server, r.tool_name, r.attempt,
-			r.handed_key AS effect_key, r.external_ref, r.held_by,
-			COALESCE((
-				SELECT max(e.at) FROM tool_claims.events e
-				WHERE e.organization = r.organization
-				AND e.task_id = r.task_id
-				AND e.tool_call_id = r.tool_call_id
-				AND e.attempt = r.attempt
-				AND e.kind = 'uncertain'), r.lease_expires_at) AS since,
-			CASE WHEN r.ended_by IN ('h', 'm') THEN 'reported' ELSE 'lease_expired' END AS reason
-		FROM tool_claims.record_readings r
-		WHERE r.open_since IS NOT NULL AND r.reads = 'uncertain'
-		UNION ALL
-		-- what nobody may try again
-		SELECT
-			r.organization, 'attempts_exhausted',
-			r.task_id, r.tool_call_id, r.tool_server, r.tool_name, r.attempt,
-			r.handed_key, r.external_ref, r.held_by,
-			COALESCE(r.finished_at, r.lease_expires_at),
-			'attempts_exhausted'
-		FROM tool_claims.record_readings r
-		WHERE r.open_since IS NOT NULL AND r.reads = 'released'
-		AND r.attempt >= tool_claims.max_attempts(r.organization, r.tool_server, r.tool_name)
-		UNION ALL
-		-- what came after the authority had gone on, and other data under a key
-		SELECT
-			e.organization, e.kind,
-			e.task_id, e.tool_call_id, r.tool_server, r.tool_name,
-			COALESCE(max(e.attempt), r.attempt),
-			r.handed_key, r.external_ref, r.held_by,
-			max(e.at),
-			CASE e.kind
-				WHEN 'late_report' THEN 'record reads ' || COALESCE(r.reads::text, 'none')
-				ELSE string_agg(DISTINCT COALESCE(e.detail ->> 'reason', 'redacted'), ', ')
-			END
-		FROM tool_claims.events e
-		LEFT JOIN tool_claims.record_readings r
-		ON r.organization = e.organization
-		AND r.task_id = e.task_id
-		AND r.tool_call_id = e.tool_call_id
-		WHERE e.kind IN ('conflict', 'late_report')
-		AND (e.organization = tool_claims.session_organization()
-			 OR tool_claims.session_organization() = '*')
-		GROUP BY e.organization, e.kind, e.task_id, e.tool_call_id,
-			r.tool_server, r.tool_name, r.attempt, r.handed_key,
-			r.external_ref, r.held_by, r.reads
-	) f;
-COMMENT ON VIEW tool_claims.attention
-	IS 'What a person should look at: uncertain and expired claims, exhausted attempts, late reports, conflicts';
 
 CREATE VIEW tool_claims.proposals WITH (security_barrier) AS
 	SELECT
@@ -1943,11 +2130,193 @@ REVOKE ALL ON FUNCTION tool_claims.inbox_for(text) FROM PUBLIC;
 COMMENT ON FUNCTION tool_claims.inbox_for(text)
 	IS 'Proposals about which this person can vote now, oldest first';
 
+CREATE VIEW tool_claims.tool_policies WITH (security_barrier) AS
+	SELECT
+		p.organization,
+		p.tool_name,
+		p.tool_server,
+		COALESCE(p.enabled, true) AS enabled,
+		COALESCE(p.effect, 'any') AS effect,
+		COALESCE(p.approvals_required, 0) AS approvals_required,
+		p.approval_rule,
+		p.approver_groups,
+		COALESCE(p.allow_self_approval, false) AS allow_self_approval,
+		p.policy_version,
+		COALESCE(p.on_lease_expiry, 'uncertain') AS on_lease_expiry,
+		p.max_attempts,
+		COALESCE(p.operation_required, false) AS operation_required,
+		COALESCE(p.proposal_ttl, '1 day') AS proposal_ttl,
+		COALESCE(p.keep_input, false) AS keep_input,
+		p.input_check,
+		p.retention,
+		COALESCE(p.log, 'exceptions') AS log
+	FROM tool_claims.policies p
+	WHERE p.organization IN (tool_claims.session_organization(), '')
+	OR tool_claims.session_organization() = '*';
+COMMENT ON VIEW tool_claims.tool_policies
+	IS 'Policies that calls of the organization can have, with their defaults filled in';
+
+CREATE VIEW tool_claims.gates WITH (security_barrier) AS
+	SELECT
+		g.organization,
+		g.task_id,
+		tool_claims.gate_verdict_now(g.verdict, g.deadline) AS verdict,
+		CASE
+			WHEN g.verdict IN ('p', 't') AND g.deadline <= tool_claims.clock()
+			THEN 'deadline_passed' ELSE g.reason
+		END AS reason,
+		g.deadline,
+		g.merged AS correlation,
+		g.check_function,
+		g.mark_context,
+		g.offered_status,
+		g.expected_by,
+		g.expected_at,
+		g.decided_at
+	FROM (
+		SELECT * FROM tool_claims.result_gates o
+		WHERE o.organization = tool_claims.session_organization()
+		UNION ALL
+		SELECT * FROM tool_claims.result_gates a
+		WHERE tool_claims.session_organization() = '*'
+	) g;
+COMMENT ON VIEW tool_claims.gates
+	IS 'Gates of results as they read now, without the results';
+
+CREATE VIEW tool_claims.stats WITH (security_barrier) AS
+	SELECT
+		r.organization,
+		r.tool_server,
+		r.tool_name,
+		r.reads AS state,
+		count(*) AS claims,
+		min(r.claimed_at) AS oldest,
+		max(r.claimed_at) AS newest
+	FROM tool_claims.record_readings r
+	GROUP BY r.organization, r.tool_server, r.tool_name, r.reads;
+COMMENT ON VIEW tool_claims.stats
+	IS 'How many claims each tool has in each state';
+
+CREATE VIEW tool_claims.attention WITH (security_barrier) AS
+	SELECT
+		f.organization,
+		f.kind,
+		f.task_id,
+		f.tool_call_id,
+		f.tool_server,
+		f.tool_name,
+		f.attempt,
+		f.effect_key,
+		f.external_ref,
+		f.held_by,
+		f.since,
+		tool_claims.clock() - f.since AS age,
+		f.reason
+	FROM (
+		-- what nobody knows, and when it became so
+		SELECT
+			r.organization,
+			CASE r.state WHEN 'u' THEN 'uncertain' ELSE 'lease_expired' END AS kind,
+			r.task_id, r.tool_call_id, r.tool_server, r.tool_name, r.attempt,
+			r.handed_key AS effect_key, r.external_ref, r.held_by,
+			COALESCE((
+				SELECT max(e.at) FROM tool_claims.events e
+				WHERE e.organization = r.organization
+				AND e.task_id = r.task_id
+				AND e.tool_call_id = r.tool_call_id
+				AND e.attempt = r.attempt
+				AND e.kind = 'uncertain'), r.lease_expires_at) AS since,
+			CASE WHEN r.ended_by IN ('h', 'm') THEN 'reported' ELSE 'lease_expired' END AS reason
+		FROM tool_claims.record_readings r
+		WHERE r.open_since IS NOT NULL AND r.reads = 'uncertain'
+		UNION ALL
+		-- what nobody may try again
+		SELECT
+			r.organization, 'attempts_exhausted',
+			r.task_id, r.tool_call_id, r.tool_server, r.tool_name, r.attempt,
+			r.handed_key, r.external_ref, r.held_by,
+			COALESCE(r.finished_at, r.lease_expires_at),
+			'attempts_exhausted'
+		FROM tool_claims.record_readings r
+		WHERE r.open_since IS NOT NULL AND r.reads = 'released'
+		AND r.attempt >= tool_claims.max_attempts(r.organization, r.tool_server, r.tool_name)
+		UNION ALL
+		-- what came after the authority had gone on, and other data under a key
+		SELECT
+			e.organization, e.kind,
+			e.task_id, e.tool_call_id, r.tool_server, r.tool_name,
+			COALESCE(max(e.attempt), r.attempt),
+			r.handed_key, r.external_ref, r.held_by,
+			max(e.at),
+			CASE e.kind
+				WHEN 'late_report' THEN 'record reads ' || COALESCE(r.reads::text, 'none')
+				ELSE string_agg(DISTINCT COALESCE(e.detail ->> 'reason', 'redacted'), ', ')
+			END
+		FROM tool_claims.events e
+		LEFT JOIN tool_claims.record_readings r
+		ON r.organization = e.organization
+		AND r.task_id = e.task_id
+		AND r.tool_call_id = e.tool_call_id
+		WHERE e.kind IN ('conflict', 'late_report')
+		AND (e.organization = tool_claims.session_organization()
+			 OR tool_claims.session_organization() = '*')
+		GROUP BY e.organization, e.kind, e.task_id, e.tool_call_id,
+			r.tool_server, r.tool_name, r.attempt, r.handed_key,
+			r.external_ref, r.held_by, r.reads
+		UNION ALL
+		-- what waits for a decision
+		SELECT
+			i.organization, 'approval_due',
+			i.task_id, i.tool_call_id, i.tool_server, i.tool_name,
+			NULL, NULL, NULL, i.proposed_by, i.proposed_at,
+			'until ' || to_char(i.expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+		FROM tool_claims.inbox i
+		UNION ALL
+		-- results that did not come
+		SELECT
+			g.organization, 'gate_overdue',
+			g.task_id, NULL, NULL, NULL, NULL, NULL, NULL, g.expected_by,
+			g.deadline, 'deadline_passed'
+		FROM tool_claims.gates g
+		WHERE g.decided_at IS NULL AND g.verdict = 'rejected'
+		UNION ALL
+		-- a server that is not the one that granted
+		SELECT
+			tool_claims.session_organization(), 'recovery',
+			NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+			i.since, 'the server has changed its identity'
+		FROM tool_claims.server_identity i
+		WHERE i.changed_from IS NOT NULL AND i.accepted_at IS NULL
+	) f;
+COMMENT ON VIEW tool_claims.attention
+	IS 'What a person should look at: uncertain and expired claims, exhausted attempts, late reports, conflicts, open decisions, overdue results, an unaccepted recovery';
+
 /*
  * Duties
  */
 
 INSERT INTO tool_claims.duty_privileges (duty, kind, name, privilege) VALUES
+	('administrator', 'relation', 'tool_policies', 'SELECT'),
+	('auditor', 'relation', 'tool_policies', 'SELECT'),
+	('*', 'function', 'gate_verdict_now', 'EXECUTE'),
+	('worker', 'function', 'expect_result', 'EXECUTE'),
+	('worker', 'function', 'offer_result', 'EXECUTE'),
+	('worker', 'function', 'gate', 'EXECUTE'),
+	('worker', 'function', 'require_accepted', 'EXECUTE'),
+	('worker', 'function', 'mark_content', 'EXECUTE'),
+	('worker', 'function', 'verify_mark', 'EXECUTE'),
+	('auditor', 'function', 'doctor', 'EXECUTE'),
+	('auditor', 'relation', 'gates', 'SELECT'),
+	('auditor', 'relation', 'stats', 'SELECT'),
+	('administrator', 'function', 'add_mark_key', 'EXECUTE'),
+	('administrator', 'function', 'retire_mark_key', 'EXECUTE'),
+	('administrator', 'function', 'revoke_mark_key', 'EXECUTE'),
+	('administrator', 'function', 'accept_recovery', 'EXECUTE'),
+	('administrator', 'function', 'doctor', 'EXECUTE'),
+	('backup', 'relation', 'result_gates', 'SELECT'),
+	('backup', 'relation', 'mark_keys', 'SELECT'),
+	('backup', 'relation', 'births', 'SELECT'),
+	('backup', 'relation', 'server_identity', 'SELECT'),
 	('*', 'function', 'visible_text', 'EXECUTE'),
 	('*', 'function', 'invisible_characters', 'EXECUTE'),
 	('*', 'function', 'proposal_state_now', 'EXECUTE'),

@@ -9,6 +9,7 @@
 
 #include "at_commit.h"
 #include "policy.h"
+#include "recovery.h"
 #include "settings.h"
 
 PG_MODULE_MAGIC;
@@ -21,4 +22,5 @@ _PG_init(void)
 	settings_define();
 	at_commit_define();
 	policy_define();
+	recovery_define();
 }
