@@ -427,6 +427,27 @@ find_operation(ClaimCall *call, const ClaimRecord *record)
 }
 
 /*
+ * Locks a record as an UPDATE does, and reads it; false where there is none.
+ * One that this very transaction has acquired is locked already: nobody else
+ * can have changed it.
+ */
+static bool
+lock_record(const ClaimKey *key, ClaimRecord *record)
+{
+	const HeldClaim *held = at_commit_find(key);
+	StoreLock	lock;
+
+	if (held != NULL && held->acquired)
+		return store_look(key, record) == STORE_FOUND;
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		lock = store_lock(key, STORE_WAIT, record);
+	} while (lock == STORE_BUSY);
+	return lock == STORE_LOCKED;
+}
+
+/*
  * A verb that changes an existing record: waits for the lock on it as an
  * UPDATE does, decides, stores.  Raises where the decision is an error.
  */
@@ -437,14 +458,8 @@ claim_change(ClaimCall *call, ClaimStep *step)
 	ClaimRecord *stored = NULL;
 	ClaimPolicy policy = {0};
 	EventRow   *events;
-	StoreLock	lock;
 
-	do
-	{
-		CHECK_FOR_INTERRUPTS();
-		lock = store_lock(&call->key, STORE_WAIT, &record);
-	} while (lock == STORE_BUSY);
-	if (lock == STORE_LOCKED)
+	if (lock_record(&call->key, &record))
 	{
 		stored = &record;
 		compare_caller(call, stored);

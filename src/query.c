@@ -171,8 +171,9 @@ query_digest_argument(const Sha256Digest *digest)
 	return PointerGetDatum(bytes);
 }
 
-static void
-raise_serialization_failure(void)
+/* under the higher levels: what is current is not what the snapshot sees */
+void
+query_raise_serialization_failure(void)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
@@ -210,7 +211,7 @@ query_read_current(SavedQuery *query, Datum *values)
 																		SPI_tuptable->tupdesc,
 																		SPI_tuptable->tupdesc->natts,
 																		&isnull))))))
-		raise_serialization_failure();
+		query_raise_serialization_failure();
 	return found;
 }
 

@@ -39,6 +39,7 @@ extern void query_begin_scan(QueryScope *scope);
 extern void query_end(QueryScope *scope);
 extern uint64 query_run(SavedQuery *query, Datum *values, const char *nulls,
 						Snapshot snapshot);
+extern void query_raise_serialization_failure(void);
 extern bool query_read_current(SavedQuery *query, Datum *values);
 extern Oid	query_table(const char *name);
 extern void query_key_arguments(const ClaimKey *key, Datum *values);

@@ -436,47 +436,123 @@ copy_inline(TupleDesc descriptor, Datum *values, bool *nulls)
 	}
 }
 
+/* a look-up of one key in the primary key of a table */
+typedef struct KeyScan
+{
+	Relation	index;
+	TupleTableSlot *slot;
+	IndexScanDesc scan;
+	ScanKeyData keys[MAX_KEY_COLUMNS];
+} KeyScan;
+
+/* true where a row was found; it stands in the slot until the end */
+static bool
+key_scan_begin(KeyScan *look, Relation rel, int nkeys,
+			   const char *const *keys, Snapshot snapshot)
+{
+	look->index = index_open(tc_primary_key_index(rel), AccessShareLock);
+	look->slot = table_slot_create(rel, NULL);
+	for (int i = 0; i < nkeys; i++)
+		ScanKeyEntryInitialize(&look->keys[i], 0, i + 1,
+							   BTEqualStrategyNumber, TEXTOID,
+							   C_COLLATION_OID, F_TEXTEQ,
+							   CStringGetTextDatum(keys[i]));
+	look->scan = tc_index_beginscan(rel, look->index, snapshot, nkeys);
+	index_rescan(look->scan, look->keys, nkeys, NULL, 0);
+	return index_getnext_slot(look->scan, ForwardScanDirection, look->slot);
+}
+
+static void
+key_scan_end(KeyScan *look)
+{
+	index_endscan(look->scan);
+	ExecDropSingleTupleTableSlot(look->slot);
+	index_close(look->index, AccessShareLock);
+}
+
 /*
  * Looks up a key with a dirty snapshot.  Returns false where nobody was seen,
- * which is no proof.  values gets the columns where it is not NULL, and
- * *open whether the row is of, or being changed by, an open transaction of
- * somebody else.
+ * which is no proof.  values gets the columns where it is not NULL, and *open
+ * whether the row is of, or being changed by, an open transaction of somebody
+ * else.
  */
 static bool
 dirty_look(Relation rel, int nkeys, const char *const *keys,
 		   Datum *values, bool *nulls, bool *open)
 {
-	Relation	index = index_open(tc_primary_key_index(rel), AccessShareLock);
-	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	SnapshotData snapshot;
-	ScanKeyData scankeys[MAX_KEY_COLUMNS];
-	IndexScanDesc scan;
+	KeyScan		look;
 	bool		found;
 
 	InitDirtySnapshot(snapshot);
-	for (int i = 0; i < nkeys; i++)
-		ScanKeyEntryInitialize(&scankeys[i], 0, i + 1, BTEqualStrategyNumber,
-							   TEXTOID, C_COLLATION_OID, F_TEXTEQ,
-							   CStringGetTextDatum(keys[i]));
-	scan = tc_index_beginscan(rel, index, &snapshot, nkeys);
-	index_rescan(scan, scankeys, nkeys, NULL, 0);
-	found = index_getnext_slot(scan, ForwardScanDirection, slot);
+	found = key_scan_begin(&look, rel, nkeys, keys, &snapshot);
 	if (found)
 	{
 		*open = TransactionIdIsValid(snapshot.xmin) ||
 			TransactionIdIsValid(snapshot.xmax);
 		if (values != NULL)
 		{
-			slot_getallattrs(slot);
-			memcpy(values, slot->tts_values,
+			slot_getallattrs(look.slot);
+			memcpy(values, look.slot->tts_values,
 				   rel->rd_att->natts * sizeof(Datum));
-			memcpy(nulls, slot->tts_isnull, rel->rd_att->natts * sizeof(bool));
+			memcpy(nulls, look.slot->tts_isnull,
+				   rel->rd_att->natts * sizeof(bool));
 			copy_inline(rel->rd_att, values, nulls);
 		}
 	}
-	index_endscan(scan);
-	ExecDropSingleTupleTableSlot(slot);
-	index_close(index, AccessShareLock);
+	key_scan_end(&look);
+	return found;
+}
+
+/*
+ * Reads a record by key with an MVCC snapshot.  tid is where the version
+ * stands that the snapshot sees.
+ */
+static bool
+read_record(Relation rel, const char *const *keys, Snapshot snapshot,
+			ClaimRecord *record, ItemPointer tid)
+{
+	KeyScan		look;
+	bool		found;
+
+	snapshot = RegisterSnapshot(snapshot);
+	PushActiveSnapshot(snapshot);
+	found = key_scan_begin(&look, rel, 3, keys, snapshot);
+	if (found)
+	{
+		*tid = look.slot->tts_tid;
+		slot_getallattrs(look.slot);
+		if (record != NULL)
+			record_from_values(look.slot->tts_values, look.slot->tts_isnull,
+							   record);
+	}
+	key_scan_end(&look);
+	PopActiveSnapshot();
+	UnregisterSnapshot(snapshot);
+	return found;
+}
+
+/*
+ * The record as it is, read through the access methods: what
+ * query_read_current does for statements.
+ */
+static bool
+read_current_record(Relation rel, const char *const *keys,
+					ClaimRecord *record)
+{
+	ItemPointerData tid;
+	ItemPointerData seen;
+	bool		sees = false;
+	bool		found;
+
+	/* see what this transaction's statements have done */
+	CommandCounterIncrement();
+	if (IsolationUsesXactSnapshot())
+		sees = read_record(rel, keys, GetTransactionSnapshot(), NULL, &seen);
+	found = read_record(rel, keys, GetLatestSnapshot(), record, &tid);
+	if (IsolationUsesXactSnapshot() &&
+		(found != sees || (found && !ItemPointerEquals(&tid, &seen))))
+		query_raise_serialization_failure();
 	return found;
 }
 
@@ -529,32 +605,31 @@ store_look(const ClaimKey *key, ClaimRecord *record)
 	const char *keys[3];
 	Datum		dirty[RECORD_COLUMNS];
 	bool		dirty_nulls[RECORD_COLUMNS];
-	bool		plain = is_plain(rel);
-	bool		there = false;
 	bool		open = false;
-	bool		found;
-	QueryScope	scope;
-	Datum		values[3];
+	bool		found = false;
 
 	keys[0] = key->organization;
 	keys[1] = key->task_id;
 	keys[2] = key->tool_call_id;
-	if (plain)
-		there = dirty_look(rel, 3, keys, dirty, dirty_nulls, &open);
-	table_close(rel, AccessShareLock);
-	if (plain && !there)
-		return STORE_ABSENT;
+	if (!is_plain(rel))
+	{
+		QueryScope	scope;
+		Datum		values[3];
 
-	query_key_arguments(key, values);
-	query_begin(&scope);
-	found = query_read_current(&read_query, values);
-	if (found)
-		record_from_result(&scope, 0, record);
-	query_end(&scope);
+		query_key_arguments(key, values);
+		query_begin(&scope);
+		found = query_read_current(&read_query, values);
+		if (found)
+			record_from_result(&scope, 0, record);
+		query_end(&scope);
+	}
+	else if (dirty_look(rel, 3, keys, dirty, dirty_nulls, &open))
+		found = read_current_record(rel, keys, record);
+	table_close(rel, AccessShareLock);
 	if (found)
 		return STORE_FOUND;
 	if (!open)
-		return STORE_ABSENT;	/* deleted, or rolled back, since */
+		return STORE_ABSENT;	/* never there, or deleted or rolled back since */
 	memset(record, 0, sizeof(*record));
 	record->held_role = get_text(dirty, dirty_nulls, COL_HELD_ROLE);
 	record->held_session = get_text(dirty, dirty_nulls, COL_HELD_SESSION);
