@@ -4,7 +4,7 @@
 \ir include/helpers.psql
 \ir include/stories.psql
 
-SELECT plan(1);
+SELECT plan(445);
 
 CALL pg_temp.make_roles('regress_tap_agent', 'regress_tap_other', 'regress_tap_deputy');
 GRANT regress_tap_agent TO regress_tap_deputy;

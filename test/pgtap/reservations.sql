@@ -5,7 +5,7 @@
 \ir include/helpers.psql
 \ir include/stories.psql
 
-SELECT plan(1);
+SELECT plan(504);
 
 CALL pg_temp.make_roles('regress_tap_worker', 'regress_tap_rival');
 SELECT is(pg_temp.answer(format('grant_duty(%L, %L)', role, 'worker')), 'done', role || ' is a worker')
