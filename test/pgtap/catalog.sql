@@ -5,7 +5,7 @@ SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS pgtap;
 CREATE EXTENSION IF NOT EXISTS tool_claims;
 
-SELECT plan(226);
+SELECT plan(332);
 
 CREATE TEMPORARY VIEW members AS
 SELECT d.classid, d.objid, pg_describe_object(d.classid, d.objid, d.objsubid) AS description,
@@ -66,11 +66,25 @@ INSERT INTO contract VALUES
 	('status', 'task_id text, tool_call_id text', 'SETOF tool_claims.claim_status', NULL, NULL),
 	('find_claims', 'effect_key text', 'SETOF tool_claims.claim_status', NULL, NULL),
 	('execute', 'task_id text, tool_call_id text, tool_name text, input tool_claims.canonical_json, handler regprocedure, operation_id text DEFAULT NULL::text, wait interval DEFAULT ''00:00:10''::interval, tool_server text DEFAULT ''''::text', 'json', 'v', 'u'),
+	('propose', 'task_id text, tool_call_id text, tool_name text, input tool_claims.canonical_json, actor text, project text DEFAULT ''''::text, tool_server text DEFAULT ''''::text, schema_version text DEFAULT ''''::text, policy_version text DEFAULT NULL::text, operation_id text DEFAULT NULL::text, execution_id uuid DEFAULT NULL::uuid, expires_in interval DEFAULT NULL::interval, summary text DEFAULT NULL::text, supersedes text DEFAULT NULL::text', 'tool_claims.proposal_result', 'v', 'u'),
+	('approve', 'task_id text, tool_call_id text, binding_digest tool_claims.sha256_digest, comment text DEFAULT NULL::text, use_within interval DEFAULT NULL::interval', 'tool_claims.decision_result', 'v', 'u'),
+	('reject', 'task_id text, tool_call_id text, binding_digest tool_claims.sha256_digest, comment text DEFAULT NULL::text', 'tool_claims.decision_result', 'v', 'u'),
+	('revoke', 'task_id text, tool_call_id text, reason text', 'tool_claims.decision_result', 'v', 'u'),
+	('approve_as', 'approver text, task_id text, tool_call_id text, binding_digest tool_claims.sha256_digest, comment text DEFAULT NULL::text, use_within interval DEFAULT NULL::interval', 'tool_claims.decision_result', 'v', 'u'),
+	('reject_as', 'approver text, task_id text, tool_call_id text, binding_digest tool_claims.sha256_digest, comment text DEFAULT NULL::text', 'tool_claims.decision_result', 'v', 'u'),
+	('revoke_as', 'approver text, task_id text, tool_call_id text, reason text', 'tool_claims.decision_result', 'v', 'u'),
+	('withdraw', 'task_id text, tool_call_id text, reason text', 'tool_claims.decision_result', 'v', 'u'),
+	('reserve', 'task_id text, tool_call_id text, execution_id uuid, tool_name text, input tool_claims.canonical_json, actor text, project text DEFAULT ''''::text, tool_server text DEFAULT ''''::text, schema_version text DEFAULT ''''::text, policy_version text DEFAULT NULL::text, operation_id text DEFAULT NULL::text, lease interval DEFAULT NULL::interval, wait interval DEFAULT ''00:00:00''::interval, request_id uuid DEFAULT NULL::uuid, dispatched boolean DEFAULT true', 'tool_claims.claim_result', 'v', 'u'),
+	('reserve_by_digest', 'task_id text, tool_call_id text, execution_id uuid, binding_digest tool_claims.sha256_digest, lease interval DEFAULT NULL::interval, wait interval DEFAULT ''00:00:00''::interval, request_id uuid DEFAULT NULL::uuid, dispatched boolean DEFAULT true', 'tool_claims.claim_result', 'v', 'u'),
+	('review', 'task_id text, tool_call_id text', 'tool_claims.proposal_review', NULL, NULL),
+	('inbox_for', 'principal text', 'SETOF tool_claims.inbox', NULL, NULL),
+	('add_approver', 'principal text, grp text DEFAULT ''''::text, project text DEFAULT ''*''::text, tool_server text DEFAULT ''*''::text, tool_name text DEFAULT ''*''::text', 'void', 'v', 'u'),
+	('remove_approver', 'principal text, grp text DEFAULT ''''::text, project text DEFAULT ''*''::text, tool_server text DEFAULT ''*''::text, tool_name text DEFAULT ''*''::text', 'void', 'v', 'u'),
 	('evidence', 'task_id text, tool_call_id text', NULL, NULL, NULL),
 	('verify_evidence', 'task_id text, tool_call_id text, expected_head tool_claims.sha256_digest DEFAULT NULL::tool_claims.sha256_digest, OUT ok boolean, OUT broken_at integer, OUT reason text', 'record', NULL, NULL),
 	('evidence_heads', NULL, NULL, NULL, NULL),
 	('timeline', 'task_id text, tool_call_id text', 'SETOF text', NULL, NULL),
-	('set_tool_policy', 'tool_name text, tool_server text DEFAULT ''*''::text, enabled boolean DEFAULT NULL::boolean, effect text DEFAULT NULL::text, on_lease_expiry text DEFAULT NULL::text, max_attempts integer DEFAULT NULL::integer, operation_required boolean DEFAULT NULL::boolean, keep_input boolean DEFAULT NULL::boolean, input_check regprocedure DEFAULT NULL::regprocedure, retention interval DEFAULT NULL::interval, log text DEFAULT NULL::text, reset text[] DEFAULT NULL::text[]', 'void', 'v', 'u'),
+	('set_tool_policy', 'tool_name text, tool_server text DEFAULT ''*''::text, enabled boolean DEFAULT NULL::boolean, effect text DEFAULT NULL::text, approvals_required integer DEFAULT NULL::integer, approval_rule regprocedure DEFAULT NULL::regprocedure, approver_groups text[] DEFAULT NULL::text[], allow_self_approval boolean DEFAULT NULL::boolean, policy_version text DEFAULT NULL::text, on_lease_expiry text DEFAULT NULL::text, max_attempts integer DEFAULT NULL::integer, operation_required boolean DEFAULT NULL::boolean, proposal_ttl interval DEFAULT NULL::interval, keep_input boolean DEFAULT NULL::boolean, input_check regprocedure DEFAULT NULL::regprocedure, retention interval DEFAULT NULL::interval, log text DEFAULT NULL::text, reset text[] DEFAULT NULL::text[]', 'void', 'v', 'u'),
 	('drop_tool_policy', 'tool_name text, tool_server text DEFAULT ''*''::text', 'void', 'v', 'u'),
 	('grant_duty', 'role regrole, duty text', 'void', 'v', 'u'),
 	('revoke_duty', 'role regrole, duty text', 'void', 'v', 'u'),
@@ -100,12 +114,15 @@ SELECT is((SELECT string_agg(s.name, ', ') FROM contract AS c JOIN functions AS 
 -- types
 --
 
-SELECT enums_are('tool_claims', ARRAY['outcome', 'claim_state', 'finding'] || coalesce((
+SELECT enums_are('tool_claims', ARRAY['outcome', 'claim_state', 'finding', 'proposal_state', 'proposal_outcome', 'decision_outcome'] || coalesce((
 	SELECT array_agg(typname ORDER BY typname) FROM pg_catalog.pg_type
-	WHERE typnamespace = 'tool_claims'::regnamespace AND typtype = 'e' AND typname NOT IN ('outcome', 'claim_state', 'finding')), '{}'), 'the enums');
+	WHERE typnamespace = 'tool_claims'::regnamespace AND typtype = 'e' AND typname NOT IN ('outcome', 'claim_state', 'finding', 'proposal_state', 'proposal_outcome', 'decision_outcome')), '{}'), 'the enums');
 SELECT enum_has_labels('tool_claims', 'outcome', ARRAY['acquired', 'completed', 'failed', 'released', 'in_progress', 'uncertain', 'conflict', 'refused'], 'outcome');
 SELECT enum_has_labels('tool_claims', 'claim_state', ARRAY['claimed', 'completed', 'failed', 'released', 'uncertain', 'retired'], 'claim_state');
 SELECT enum_has_labels('tool_claims', 'finding', ARRAY['occurred', 'not_occurred', 'abandoned', 'compensated'], 'finding');
+SELECT enum_has_labels('tool_claims', 'proposal_state', ARRAY['pending', 'approved', 'rejected', 'withdrawn', 'revoked', 'superseded', 'expired', 'reserved'], 'proposal_state');
+SELECT enum_has_labels('tool_claims', 'proposal_outcome', ARRAY['proposed', 'existing', 'conflict', 'refused'], 'proposal_outcome');
+SELECT enum_has_labels('tool_claims', 'decision_outcome', ARRAY['recorded', 'already_recorded', 'refused'], 'decision_outcome');
 CREATE FUNCTION pg_temp.columns(relation text)
 RETURNS text
 LANGUAGE sql
@@ -125,6 +142,19 @@ SELECT is(pg_temp.columns('tool_claims.claim_status'),
 SELECT is(pg_temp.columns('tool_claims.claims'),
 	regexp_replace(pg_temp.columns('tool_claims.claim_status'), ', (input|result|error) [a-z_.]+', '', 'g'),
 	'view claims: claim_status without input, result and error');
+SELECT is(pg_temp.columns('tool_claims.proposal_result'),
+	'outcome tool_claims.proposal_outcome, reason text, state tool_claims.proposal_state, binding_digest tool_claims.sha256_digest, execution_id uuid, policy_version text, expires_at timestamp with time zone, approvals integer, approvals_required integer, execution tool_claims.outcome, result json, error json',
+	'proposal_result');
+SELECT is(pg_temp.columns('tool_claims.decision_result'),
+	'outcome tool_claims.decision_outcome, reason text, state tool_claims.proposal_state, approvals integer, approvals_required integer', 'decision_result');
+SELECT is((SELECT string_agg(name, ', ') FROM unnest(ARRAY['organization', 'task_id', 'tool_call_id', 'state', 'actor', 'project', 'tool_server', 'tool_name', 'schema_version',
+		'policy_version', 'operation_id', 'execution_id', 'expires_at', 'summary', 'input', 'binding_digest', 'votes', 'age', 'earlier_rejections']) AS name
+	WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE attrelid = 'tool_claims.proposal_review'::regclass AND attname = name)), NULL, 'proposal_review has all that is bound');
+SELECT is((SELECT string_agg(name || '.' || column_name, ', ') FROM (VALUES
+		('proposals', '{organization,task_id,tool_call_id,tool_server,tool_name,state,binding_digest,execution_id,expires_at,approvals,approvals_required}'::text[]),
+		('inbox', '{organization,task_id,tool_call_id,tool_server,tool_name,binding_digest,age,expires_at,equal_pending}'),
+		('ready', '{organization,task_id,tool_call_id,tool_server,tool_name,execution_id,binding_digest,use_by}')) AS v (name, columns), unnest(columns) AS column_name
+	WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE attrelid = ('tool_claims.' || name)::regclass AND attname = column_name)), NULL, 'views proposals, inbox and ready');
 SELECT is(regexp_replace(pg_temp.columns('tool_claims.attention'), ' (text|integer|interval|timestamp with time zone)', '', 'g'),
 	'organization, kind, task_id, tool_call_id, tool_server, tool_name, attempt, effect_key, external_ref, held_by, since, age, reason', 'view attention');
 
@@ -133,7 +163,7 @@ SELECT is(regexp_replace(pg_temp.columns('tool_claims.attention'), ' (text|integ
 --
 
 SELECT ok(EXISTS (SELECT FROM tables AS t WHERE t.relname = name), 'table ' || name)
-FROM unnest(ARRAY['claim_records', 'operations', 'events', 'policies', 'duties']) AS name;
+FROM unnest(ARRAY['claim_records', 'operations', 'events', 'policies', 'policy_numbers', 'proposal_records', 'votes', 'approvers', 'duties']) AS name;
 SELECT is((SELECT string_agg(c.relname || '.' || a.attname, ', ')
 	FROM tables AS c JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 	WHERE a.atttypid IN (SELECT oid FROM pg_catalog.pg_type WHERE typname ~ '^(_?reg[a-z]+|_?xid8?|_?oid|_?cid)$' AND typnamespace = 'pg_catalog'::regnamespace)),
@@ -158,6 +188,12 @@ SELECT is(
 		JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
 	WHERE i.indrelid = 'tool_claims.claim_records'::regclass AND i.indisprimary),
 	'organization task_id tool_call_id', 'the key of a record');
+SELECT is(
+	(SELECT string_agg(a.attname, ' ' ORDER BY k.n)
+	FROM pg_catalog.pg_index AS i CROSS JOIN unnest(i.indkey::smallint[]) WITH ORDINALITY AS k (attnum, n)
+		JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+	WHERE i.indrelid = 'tool_claims.proposal_records'::regclass AND i.indisprimary),
+	'organization task_id tool_call_id', 'and of a proposal');
 SELECT is((SELECT string_agg(c.relname, ', ') FROM tables AS c WHERE c.relname NOT LIKE 'dut%'
 	AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid AND a.attname = 'organization' AND a.attnotnull)),
 	NULL, 'every table but those of duties has the organization');

@@ -2,8 +2,9 @@
 
 \set organization tap_evidence
 \ir include/helpers.psql
+\ir include/stories.psql
 
-SELECT plan(129);
+SELECT plan(321);
 
 CALL pg_temp.make_roles('regress_tap_worker', 'regress_tap_reconciler');
 SELECT is(pg_temp.answer(format('grant_duty(%L, %L)', role, duty)), 'done', role || ' is a ' || duty)
@@ -17,8 +18,8 @@ SELECT is(pg_temp.answer($$set_tool_policy('safe all', on_lease_expiry => 'reacq
 -- moves the clock
 --
 
-CREATE TEMPORARY TABLE stories (call text PRIMARY KEY, steps text[], kinds text);
-INSERT INTO stories VALUES
+CREATE TEMPORARY TABLE claim_stories (call text PRIMARY KEY, steps text[], kinds text);
+INSERT INTO claim_stories VALUES
 	('routine', ARRAY[
 		$$claim(K, 'tool', '{}', lease => '1 min') = acquired$$,
 		$$claim(K, 'tool', '{}', lease => '1 min') = in_progress$$,
@@ -120,7 +121,7 @@ INSERT INTO stories VALUES
 		$$claim(K, 'tool', '{}') = completed/redacted$$], 'conflict redacted');
 
 CREATE TEMPORARY TABLE wrong (call text, step text, answer text);
-CREATE PROCEDURE pg_temp.tell()
+CREATE PROCEDURE pg_temp.tell_claims()
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -129,7 +130,7 @@ DECLARE
 	parts text[];
 	answer text;
 BEGIN
-	FOR s IN SELECT * FROM stories LOOP
+	FOR s IN SELECT * FROM claim_stories LOOP
 		PERFORM pg_temp.clock(0);
 		FOREACH step IN ARRAY s.steps LOOP
 			IF step ~ '^\d+$' THEN
@@ -147,11 +148,11 @@ BEGIN
 	PERFORM pg_temp.clock(0);
 END
 $$;
-CALL pg_temp.tell();
+CALL pg_temp.tell_claims();
 SELECT is_empty('TABLE wrong', 'every step answered as it should');
-SELECT is(pg_temp.kinds('story', call), kinds, call || ': its events') FROM stories ORDER BY call;
+SELECT is(pg_temp.kinds('story', call), kinds, call || ': its events') FROM claim_stories ORDER BY call;
 SELECT is((ok, broken_at, reason)::text, '(t,,)', call || ': verifies')
-FROM stories, tool_claims.verify_evidence('story', call) ORDER BY call;
+FROM claim_stories, tool_claims.verify_evidence('story', call) ORDER BY call;
 
 --
 -- the columns
@@ -271,7 +272,7 @@ INSERT INTO tampering VALUES
 	('two exchanged', $$UPDATE E SET seq = 5 - seq WHERE W AND seq IN (2, 3)$$, NULL),
 	('one more in the middle', $$INSERT INTO E SELECT (jsonb_populate_record(e.*, jsonb_build_object('kind', 'failed', 'hash', tool_claims.digest('{}')))).* FROM E AS e WHERE W AND seq = 2$$, NULL),
 	('one more at the end, not linked', $$INSERT INTO E SELECT (jsonb_populate_record(e.*, jsonb_build_object('seq', 9, 'hash', tool_claims.digest('{}')))).* FROM E AS e WHERE W AND seq = 4$$, NULL);
-CREATE FUNCTION pg_temp.tamper(statement text)
+CREATE FUNCTION pg_temp.tamper(statement text, call text DEFAULT 'reconciled')
 RETURNS text
 LANGUAGE plpgsql
 AS $$
@@ -280,8 +281,8 @@ DECLARE
 BEGIN
 	SET LOCAL session_replication_role = 'replica';
 	EXECUTE regexp_replace(regexp_replace(statement, '\mE\M', 'tool_claims.events', 'g'), '\mW\M',
-		'organization = current_setting(''tool_claims.organization'') AND task_id = ''story'' AND tool_call_id = ''reconciled''', 'g');
-	SELECT * INTO verdict FROM tool_claims.verify_evidence('story', 'reconciled');
+		'organization = current_setting(''tool_claims.organization'') AND task_id = ''story'' AND tool_call_id = ' || quote_literal(call), 'g');
+	SELECT * INTO verdict FROM tool_claims.verify_evidence('story', call);
 	RAISE EXCEPTION '%', concat_ws(' ', CASE WHEN verdict.ok THEN 'whole' ELSE 'broken' END,
 		verdict.broken_at, CASE WHEN verdict.reason IS NULL THEN 'without a reason' END) USING ERRCODE = 'ZY001';
 EXCEPTION WHEN SQLSTATE 'ZY001' THEN
@@ -293,6 +294,108 @@ FROM tampering WHERE what NOT IN ('a detail gone', 'a changed key');
 SELECT ok(pg_temp.tamper(statement) LIKE 'broken _', format('%s: %s', what, pg_temp.tamper(statement)))
 FROM tampering WHERE what = 'a detail gone';
 SELECT is((ok)::text, 'true', 'nothing of it stays') FROM tool_claims.verify_evidence('story', 'reconciled');
+
+--
+-- proposals: their events, in one chain with those of the claim
+--
+
+SELECT is(pg_temp.answer(format('add_approver(%L)', principal)), 'done', principal || ' approves') FROM unnest(ARRAY['ann', 'bob']) AS principal;
+INSERT INTO stories (name, steps) VALUES
+	('approval', ARRAY[
+		$$propose(K, 'two', '{"secret": "canary"}', 'agent', summary => 'a summary') = proposed$$,
+		$$claim(K, 'two', '{"secret": "canary"}', lease => '1 min') = refused/approval_required$$,
+		$$propose(K, 'two', '[]', 'agent') = conflict/input$$,
+		$$approve_as('eve', K, D) = refused/not_an_approver$$,
+		$$approve_as('ann', K, D, 'seen', '10 min') = recorded$$,
+		$$approve_as('ann', K, D) = already_recorded$$,
+		$$reserve_by_digest(K, E, D, lease => '1 min') = refused/pending$$,
+		$$approve_as('bob', K, D) = recorded$$,
+		$$reserve_by_digest(K, O, D, lease => '1 min') = refused/other_execution$$,
+		$$reserve_by_digest(K, E, D, lease => '1 min', dispatched => false) = acquired$$,
+		$$reserve_by_digest(K, E, D, lease => '1 min') = in_progress$$,
+		$$dispatch(K, 1, 'ref') = acquired$$,
+		'61',
+		$$reserve_by_digest(K, E, D, lease => '1 min') = uncertain/lease_expired$$,
+		$$reconcile(K, 1, 'not_occurred', '{"by": 1}') = released$$,
+		'0',
+		$$reserve_by_digest(K, E, D, lease => '1 min') = acquired/retry$$,
+		$$complete(K, '1', 2) = completed$$,
+		$$kinds = proposed refused conflict refused approved refused approved refused reserved dispatched uncertain reconciled acquired$$]),
+	('approval, all logged', ARRAY[
+		$$propose(K, 'all', '{}', 'agent') = proposed$$,
+		$$approve_as('ann', K, D) = recorded$$,
+		$$reserve_by_digest(K, E, D, lease => '1 min') = acquired$$,
+		$$complete(K, '1', 1) = completed$$]),
+	('approval, rejected', ARRAY[
+		$$propose(K, 'tool', '{}', 'agent') = proposed$$,
+		$$reject_as('ann', K, D, 'no') = recorded$$,
+		$$kinds = proposed rejected$$]),
+	('approval, withdrawn', ARRAY[
+		$$propose(K, 'tool', '{}', 'agent') = proposed$$,
+		$$withdraw(K, 'why') = recorded$$,
+		$$kinds = proposed withdrawn$$]),
+	('approval, revoked', ARRAY[
+		$$propose(K, 'tool', '{}', 'agent') = proposed$$,
+		$$approve_as('ann', K, D) = recorded$$,
+		$$revoke_as('bob', K, 'why') = recorded$$,
+		$$kinds = proposed approved revoked$$]),
+	('approval, superseded', ARRAY[
+		$$propose(K, 'tool', '{}', 'agent') = proposed$$,
+		$$propose(K2, 'tool', '[]', 'agent', supersedes => N) = proposed$$,
+		$$kinds = proposed superseded$$]),
+	('approval, expired', ARRAY[
+		$$propose(K, 'tool', '{}', 'agent', expires_in => '1 min') = proposed$$,
+		'61',
+		$$sweep() = done$$,
+		$$kinds = proposed expired$$]);
+SELECT is(pg_temp.answer($$set_tool_policy('two', approvals_required => 2)$$), 'done', 'two votes');
+CALL pg_temp.tell();
+SELECT is(have, want, format('%s: %s', name, step)) FROM told ORDER BY n;
+SELECT is((ok, broken_at, reason)::text, '(t,,)', name || ': verifies')
+FROM (SELECT DISTINCT name FROM told) AS t, tool_claims.verify_evidence('story', name) ORDER BY name;
+SELECT is(pg_temp.kinds('story', 'approval, all logged') ~ '^proposed approved (acquired reserved|reserved acquired) completed$', true, 'all logged: the routine too');
+SELECT is((detail ->> 'binding_digest', detail ->> 'execution_id', detail ->> 'actor', detail ->> 'tool_name')::text, (p.binding_digest::text, p.execution_id, 'agent', 'two')::text, 'proposed: what is bound')
+FROM tool_claims.evidence('story', 'approval') AS e, tool_claims.proposals AS p WHERE p.task_id = 'story' AND p.tool_call_id = 'approval' AND e.kind = 'proposed';
+SELECT is((principal, detail ->> 'comment', (detail ->> 'use_within_seconds')::numeric::integer, detail ->> 'approvals', detail ->> 'approvals_required')::text, '(ann,seen,600,1,2)', 'approved: who, and what he said')
+FROM tool_claims.evidence('story', 'approval') WHERE kind = 'approved' ORDER BY seq LIMIT 1;
+SELECT is((detail ->> 'execution_id', detail ->> 'attempt')::text, (p.execution_id, '1')::text, 'reserved: for which execution')
+FROM tool_claims.evidence('story', 'approval') AS e, tool_claims.proposals AS p WHERE p.task_id = 'story' AND p.tool_call_id = 'approval' AND e.kind = 'reserved';
+SELECT is((SELECT count(*)::integer FROM tool_claims.evidence('story', 'approval') WHERE detail::text LIKE '%canary%'), 0, 'no input in it');
+SELECT ok((SELECT count(*) FROM tool_claims.timeline('story', 'approval') AS t WHERE t ~ 'proposed|approved|reserved|refused') >= 8, 'the timeline draws them');
+SELECT is(
+	(SELECT count(*)::integer FROM tool_claims.events AS e
+	WHERE e.organization = :'organization' AND e.tool_call_id LIKE 'approval%' AND e.hash::text IS DISTINCT FROM pg_temp.hash(e)::text),
+	0, 'hashes as the manual spells them out');
+
+-- every event, changed, deleted and put elsewhere by a superuser with the triggers off
+SELECT ok(pg_temp.tamper(replace(statement, 'SEQ', e.seq::text), 'approval') LIKE 'broken%', format('%s at %s, %s', what, e.seq, e.kind))
+FROM tool_claims.evidence('story', 'approval') AS e, (VALUES
+	(1, 'changed detail', $$UPDATE E SET detail = '{"changed": 1}' WHERE W AND seq = SEQ$$),
+	(2, 'changed detail, with its digest', $$UPDATE E SET detail = '{"changed": 1}', detail_digest = tool_claims.digest('{"changed": 1}') WHERE W AND seq = SEQ$$),
+	(3, 'changed kind', $$UPDATE E SET kind = 'late_report' WHERE W AND seq = SEQ$$),
+	(4, 'changed person', $$UPDATE E SET principal = 'somebody' WHERE W AND seq = SEQ$$),
+	(5, 'changed role', $$UPDATE E SET role = 'somebody' WHERE W AND seq = SEQ$$),
+	(6, 'changed time', $$UPDATE E SET at = at + interval '1 microsecond' WHERE W AND seq = SEQ$$),
+	(7, 'deleted', $$DELETE FROM E WHERE W AND seq = SEQ$$),
+	(8, 'deleted, the rest renumbered', $$WITH d AS (DELETE FROM E WHERE W AND seq = SEQ) UPDATE E SET seq = seq - 1 WHERE W AND seq > SEQ$$),
+	(9, 'exchanged with the next', $$UPDATE E SET seq = CASE seq WHEN SEQ THEN SEQ + 1 ELSE SEQ END WHERE W AND seq IN (SEQ, SEQ + 1)$$),
+	(10, 'moved to the end', $$UPDATE E SET seq = 100 WHERE W AND seq = SEQ$$)
+) AS t (n, what, statement)
+-- one that changes nothing may be the newest without being named: the heads that are kept tell
+WHERE NOT (n = 9 AND e.seq = (SELECT max(seq) FROM tool_claims.evidence('story', 'approval')))
+ORDER BY e.seq, n;
+SELECT ok(pg_temp.tamper(statement, call) LIKE 'broken%', format('%s: %s', call, what))
+FROM (VALUES
+	('approval, rejected', 'the rejection gone', $$DELETE FROM E WHERE W AND kind = 'rejected'$$),
+	('approval, rejected', 'made an approval', $$UPDATE E SET kind = 'approved' WHERE W AND kind = 'rejected'$$),
+	('approval, withdrawn', 'the end gone', $$DELETE FROM E WHERE W AND kind = 'withdrawn'$$),
+	('approval, revoked', 'the end gone', $$DELETE FROM E WHERE W AND kind = 'revoked'$$),
+	('approval, superseded', 'the end gone', $$DELETE FROM E WHERE W AND kind = 'superseded'$$),
+	('approval, expired', 'the end gone', $$DELETE FROM E WHERE W AND kind = 'expired'$$),
+	('approval', 'all gone', $$DELETE FROM E WHERE W$$),
+	('approval, rejected', 'all gone', $$DELETE FROM E WHERE W$$),
+	('approval, revoked', 'the whole chain from the approval on', $$DELETE FROM E WHERE W AND seq > 1$$)
+) AS t (call, what, statement);
 
 -- what a chain alone cannot tell: its end gone, or all of it written anew
 CREATE TEMPORARY TABLE heads AS SELECT * FROM tool_claims.evidence_heads();

@@ -3,7 +3,7 @@
 \set organization tap_policies
 \ir include/helpers.psql
 
-SELECT plan(222);
+SELECT plan(297);
 
 CALL pg_temp.make_roles('regress_tap_worker', 'regress_tap_admin', 'regress_tap_deputy', 'regress_tap_mallory');
 GRANT regress_tap_admin TO regress_tap_deputy;
@@ -43,6 +43,30 @@ FROM (VALUES
 	($$log => 'all'$$, 'done'),
 	($$log => 'exceptions'$$, 'done'),
 	($$log => 'none'$$, '22023'),
+	($$approvals_required => 0$$, 'done'),
+	($$approvals_required => 2147483647$$, 'done'),
+	($$approvals_required => -1$$, '22023'),
+	($$approval_rule => 'pg_catalog.json_array_length(json)'$$, 'done'),
+	($$approval_rule => 'pg_catalog.json_typeof(json)'$$, '22023'),
+	($$approval_rule => 'pg_catalog.jsonb_array_length(jsonb)'$$, '22023'),
+	($$approval_rule => 'no_such(json)'$$, '42883'),
+	($$approver_groups => '{a,b}'$$, 'done'),
+	($$approver_groups => '{}'$$, 'done'),
+	($$approver_groups => '{NULL}'$$, '22023'),
+	($$approver_groups => '{a,NULL}'$$, '22023'),
+	($$allow_self_approval => true$$, 'done'),
+	($$allow_self_approval => false$$, 'done'),
+	($$policy_version => 'v1'$$, 'done'),
+	($$policy_version => ''$$, '22023'),
+	($$policy_version => repeat('x', 512)$$, 'done'),
+	($$policy_version => repeat('x', 513)$$, '22023'),
+	($$proposal_ttl => '1 second'$$, 'done'),
+	($$proposal_ttl => '1 month'$$, 'done'),
+	($$proposal_ttl => '0'$$, '22023'),
+	($$proposal_ttl => '-1 day'$$, '22023'),
+	($$reset => '{approvals_required,approval_rule,approver_groups,allow_self_approval,policy_version,proposal_ttl}'$$, 'done'),
+	($$approvals_required => 1, reset => '{approvals_required}'$$, '22023'),
+	($$policy_version => 'v', reset => '{policy_version}'$$, '22023'),
 	($$reset => '{}'$$, 'done'),
 	($$reset => '{max_attempts}'$$, 'done'),
 	($$reset => '{enabled,effect,on_lease_expiry,max_attempts,operation_required,keep_input,input_check,retention,log}'$$, 'done'),
@@ -150,6 +174,60 @@ SELECT is(pg_temp.kinds('a', 'c'), 'acquired completed', 'both are in the eviden
 SELECT is(pg_temp.policy($$log => 'exceptions'$$), 'done', 'back');
 SELECT is(pg_temp.answer($$claim('a', 'c 2', 'tool', '{}', lease => '1 min')$$), 'acquired', 'a claim');
 SELECT is(pg_temp.kinds('a', 'c 2'), NULL, 'is not');
+
+--
+-- approvals: each member, set alone, kept by the next call, put back
+--
+
+SELECT is(pg_temp.answer(format('add_approver(%L, %L)', principal, principal)), 'done', principal || ' approves') FROM unnest(ARRAY['a', 'b']) AS principal;
+CREATE FUNCTION pg_temp.shown(call text)
+RETURNS text
+LANGUAGE sql
+AS $$
+	SELECT concat_ws(' ', state, approvals_required, approver_groups, policy_version, round(EXTRACT(epoch FROM expires_at - proposed_at) / 60) || ' min')
+	FROM tool_claims.proposals WHERE task_id = 'p' AND tool_call_id = call
+$$;
+CREATE TEMPORARY TABLE steps (n integer GENERATED ALWAYS AS IDENTITY, members text, claim text, shown text);
+INSERT INTO steps (members, claim, shown) VALUES
+	($$log => 'exceptions'$$, 'acquired', 'pending 1 {} 1 1440 min'),
+	($$approvals_required => 2$$, 'refused/approval_required', 'pending 2 {} 2 1440 min'),
+	($$approver_groups => '{b,a}'$$, 'refused/approval_required', 'pending 2 {b,a} 3 1440 min'),
+	($$proposal_ttl => '2 hours'$$, 'refused/approval_required', 'pending 2 {b,a} 4 120 min'),
+	($$policy_version => 'v5'$$, 'refused/approval_required', 'pending 2 {b,a} v5 120 min'),
+	($$approval_rule => 'pg_catalog.json_array_length(json)', approvals_required => 1$$, 'refused/approval_required', 'pending 2 {b,a} 6 120 min'),
+	($$reset => '{approval_rule}'$$, 'refused/approval_required', 'pending 1 {b,a} 7 120 min'),
+	($$reset => '{approver_groups,proposal_ttl}'$$, 'refused/approval_required', 'pending 1 {} 8 1440 min'),
+	($$approvals_required => 0$$, 'acquired', 'pending 1 {} 9 1440 min'),
+	($$reset => '{approvals_required}'$$, 'acquired', 'pending 1 {} 10 1440 min');
+CREATE TEMPORARY TABLE seen (n integer, policy text, claim text, shown text);
+CREATE PROCEDURE pg_temp.step_on()
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	s record;
+	policy text;
+	claim text;
+BEGIN
+	FOR s IN SELECT * FROM steps ORDER BY n LOOP
+		policy := pg_temp.policy(s.members, 'approved tool');
+		claim := pg_temp.answer(format($c$claim('p', 'claim %s', 'approved tool', '[1, 2]', lease => '1 min')$c$, s.n));
+		PERFORM pg_temp.answer(format($c$propose('p', '%s', 'approved tool', '[1, 2]', 'agent')$c$, s.n));
+		INSERT INTO seen VALUES (s.n, policy, claim, pg_temp.shown(s.n::text));
+	END LOOP;
+END
+$$;
+CALL pg_temp.step_on();
+SELECT is(concat_ws(' ', e.policy, e.claim, e.shown), concat_ws(' ', 'done', s.claim, s.shown), s.members) FROM steps AS s JOIN seen AS e USING (n) ORDER BY n;
+-- allow_self_approval: see decisions.sql
+-- expires_in shortens, and never lengthens
+SELECT is(pg_temp.policy($$proposal_ttl => '2 hours'$$, 'approved tool'), 'done', 'two hours');
+SELECT is(pg_temp.answer(format($$propose('p', 'ttl %s', 'approved tool', '[]', 'agent', expires_in => %L)$$, expires_in, expires_in)), answer, 'expires_in ' || expires_in)
+FROM (VALUES ('1 hour', 'proposed'), ('2 hours', 'proposed'), ('2 hours 1 second', '22023'), ('1 day', '22023')) AS t (expires_in, answer);
+-- one that is longer than the years a date has
+SELECT is(pg_temp.policy($$proposal_ttl => '100000 years'$$, 'approved tool'), 'done', 'for ever');
+SELECT is(pg_temp.answer($$propose('p', 'for ever', 'approved tool', '[]', 'agent')$$), 'proposed', 'proposed');
+SELECT ok(expires_at > clock_timestamp() + interval '900 years' AND to_char(expires_at, 'YYYY') ~ '^\d{4}$', 'ends in four digits') FROM tool_claims.proposals WHERE task_id = 'p' AND tool_call_id = 'for ever';
+SELECT is(pg_temp.answer($$drop_tool_policy('approved tool')$$), 'done', 'dropped');
 
 --
 -- which policy is a call's: from the least to the most specific, each the other way
@@ -323,6 +401,48 @@ SELECT is(current_setting('tool_claims.organization'), :'organization', 'the org
 SELECT is(pg_temp.state('h', 'SET tool_claims.organization = ''another'''), 'claimed', 'and the record is where it belongs');
 SELECT is(pg_temp.state('h', 'inner'), NULL, 'the inner claim never was');
 SELECT is(current_user::text, session_user::text, 'and nobody else is left');
+
+-- a rule for approvals is such a function too
+CREATE FUNCTION rule(input json) RETURNS integer
+LANGUAGE plpgsql
+AS $$
+BEGIN
+	IF input ->> 'run' IS NOT NULL THEN
+		EXECUTE input ->> 'run';
+	END IF;
+	RETURN CASE WHEN current_user = 'regress_tap_admin' THEN 0 ELSE 7 END;
+END
+$$;
+ALTER FUNCTION rule(json) OWNER TO regress_tap_admin;
+SELECT is(pg_temp.policy($$approval_rule => 'regress_tap_policies.rule(json)'$$, 'ruled', 'regress_tap_admin'), 'done', 'an administrator registers');
+SELECT is(pg_temp.answer($$claim('rule', 'c', 'ruled', '{}', lease => '1 min')$$, 'regress_tap_worker'), 'acquired', 'it runs as he');
+SELECT is(pg_temp.answer($$propose('rule', 'p', 'ruled', '{}', 'agent')$$), 'proposed', 'when proposing, too');
+SELECT is(pg_temp.answer(format('claim(''rule'', %L, ''ruled'', %L, lease => ''1 min'')', run, json_build_object('run', run)), 'regress_tap_worker'), answer, 'a rule: ' || run)
+FROM (VALUES
+	('SET ROLE postgres', '42501'), ('CREATE TEMPORARY TABLE t ()', '42501'),
+	($$SELECT tool_claims.add_approver('inner')$$, '0A000'), ($$SELECT tool_claims.remove_approver('a', 'a')$$, '0A000'),
+	($$SELECT tool_claims.set_tool_policy('ruled', approvals_required => 0)$$, '0A000')
+) AS t (run, answer);
+-- also one of a superuser
+CREATE FUNCTION any_rule(input json) RETURNS integer LANGUAGE plpgsql AS $$ BEGIN EXECUTE input ->> 'run'; RETURN 0; END $$;
+SELECT is(pg_temp.policy($$approval_rule => 'regress_tap_policies.any_rule(json)'$$, 'ruled 2'), 'done', 'a superuser registers');
+SELECT is(pg_temp.answer(format('%s(''rule'', %L, ''ruled 2'', %L, %s)', verb, run, json_build_object('run', run), rest)), '0A000', format('a rule of %s: %s', verb, run))
+FROM (VALUES ('claim', $$lease => '1 min'$$), ('propose', $$'agent'$$)) AS v (verb, rest), unnest(ARRAY[
+	$$SELECT tool_claims.claim('rule', 'inner', 'other', '{}')$$,
+	$$SELECT tool_claims.propose('rule', 'inner', 'other', '{}', 'agent')$$,
+	$$SELECT tool_claims.withdraw('rule', NULL, 'why')$$,
+	$$SELECT tool_claims.approve('rule', 'inner', repeat('0', 64)::tool_claims.sha256_digest)$$,
+	$$SELECT tool_claims.reject_as('a', 'rule', 'inner', repeat('0', 64)::tool_claims.sha256_digest)$$,
+	$$SELECT tool_claims.revoke('rule', 'inner', 'why')$$,
+	$$SELECT tool_claims.reserve('rule', 'inner', '00000000-0000-0000-0000-000000000001', 'other', '{}', 'agent')$$,
+	$$SELECT tool_claims.reserve_by_digest('rule', 'inner', '00000000-0000-0000-0000-000000000001', repeat('0', 64)::tool_claims.sha256_digest)$$]) AS run;
+ALTER FUNCTION rule(json) OWNER TO regress_tap_mallory;
+SELECT is(pg_temp.answer($$claim('rule', 'd', 'ruled', '{}', lease => '1 min')$$, 'regress_tap_worker'), '42501', 'another owner, at use');
+SELECT is(pg_temp.answer($$propose('rule', 'd', 'ruled', '{}', 'agent')$$), '42501', 'when proposing, too');
+DROP FUNCTION rule(json);
+SELECT is(pg_temp.answer($$claim('rule', 'd', 'ruled', '{}', lease => '1 min')$$, 'regress_tap_worker'), '42704', 'gone');
+SELECT is(pg_temp.answer($$propose('rule', 'd', 'ruled', '{}', 'agent')$$), '42704', 'when proposing, too');
+SELECT is(pg_temp.answer($$claim('rule', 'c', 'ruled', '{}')$$), 'in_progress', 'a stored answer is given all the same');
 
 -- a function is resolved at each use
 SELECT is(pg_temp.policy($$input_check => 'positive(json)'$$), 'done', 'a check');

@@ -3,7 +3,7 @@
 \set organization tap_privileges
 \ir include/helpers.psql
 
-SELECT plan(517);
+SELECT plan(1302);
 
 CREATE VIEW pg_temp.functions AS
 SELECT p.oid, p.oid::regprocedure AS signature, p.proname AS name, p.proacl AS acl, p.prosecdef
@@ -35,16 +35,16 @@ SELECT ok(NOT has_schema_privilege('public', 'tool_claims', 'CREATE'), 'nor may 
 --
 
 CALL pg_temp.make_roles('regress_tap_worker', 'regress_tap_reconciler', 'regress_tap_auditor', 'regress_tap_administrator',
-	'regress_tap_backup', 'regress_tap_nobody');
+	'regress_tap_backup', 'regress_tap_nobody', 'regress_tap_proposer', 'regress_tap_approver', 'regress_tap_approval_service');
 CREATE TEMPORARY TABLE roles (duty text, role text);
-INSERT INTO roles SELECT d, 'regress_tap_' || d FROM unnest(ARRAY['worker', 'reconciler', 'auditor', 'administrator', 'backup']) AS d;
+INSERT INTO roles SELECT d, 'regress_tap_' || d FROM unnest(ARRAY['worker', 'proposer', 'approver', 'approval_service', 'reconciler', 'auditor', 'administrator', 'backup']) AS d;
 INSERT INTO roles VALUES (NULL, 'regress_tap_nobody');
 
 SELECT is((SELECT count(*)::integer FROM pg_temp.functions AS f, roles AS d WHERE has_function_privilege(d.role, f.oid, 'EXECUTE')), 0, 'a new role can execute nothing');
 SELECT is(pg_temp.answer(format('grant_duty(%L, %L)', role, duty)), 'done', 'granted: ' || duty) FROM roles WHERE duty IS NOT NULL;
 SELECT is(pg_temp.answer($$grant_duty('regress_tap_worker', 'worker')$$), 'done', 'granted twice');
 SELECT is(pg_temp.answer(format($$grant_duty('regress_tap_nobody', %L)$$, duty)), '22023', 'no duty: ' || duty)
-FROM unnest(ARRAY['', 'Worker', 'superuser', '*', 'worker ']) AS duty;
+FROM unnest(ARRAY['', 'Worker', 'superuser', '*', 'worker ', 'approvals', 'approval service']) AS duty;
 SELECT is(pg_temp.answer($$grant_duty('regress_tap_no_such', 'worker')$$), '42704', 'no such role');
 
 CREATE TEMPORARY TABLE allowed (name text, duties text[]);
@@ -52,8 +52,14 @@ INSERT INTO allowed VALUES
 	('claim', '{worker}'), ('dispatch', '{worker}'), ('renew', '{worker}'), ('complete', '{worker}'), ('fail', '{worker}'),
 	('release', '{worker}'), ('report_late', '{worker}'), ('assert_claim', '{worker}'), ('current_claim', '{worker}'),
 	('require_claim', '{worker}'), ('execute', '{worker}'),
+	('reserve', '{worker}'), ('reserve_by_digest', '{worker}'),
+	('propose', '{proposer}'), ('withdraw', '{proposer}'),
+	('approve', '{approver,approval_service}'), ('reject', '{approver,approval_service}'), ('revoke', '{approver,approval_service}'),
+	('review', '{approver,approval_service}'), ('inbox_for', '{approver,approval_service}'),
+	('approve_as', '{approval_service}'), ('reject_as', '{approval_service}'), ('revoke_as', '{approval_service}'),
+	('add_approver', '{administrator}'), ('remove_approver', '{administrator}'),
 	('mark_uncertain', '{worker,reconciler}'), ('reconcile', '{reconciler}'),
-	('status', '{worker,reconciler}'), ('find_claims', '{worker,reconciler}'),
+	('status', '{worker,proposer,reconciler}'), ('find_claims', '{worker,reconciler}'),
 	('evidence', '{reconciler,auditor}'), ('timeline', '{reconciler,auditor}'),
 	('verify_evidence', '{auditor}'), ('evidence_heads', '{auditor}'),
 	('set_tool_policy', '{administrator}'), ('drop_tool_policy', '{administrator}'), ('sweep', '{administrator}'),
@@ -79,6 +85,9 @@ SELECT is(
 	CASE r.name
 		WHEN 'claims' THEN '{auditor}'::text[]
 		WHEN 'attention' THEN '{administrator,auditor,reconciler}'
+		WHEN 'proposals' THEN '{auditor}'
+		WHEN 'inbox' THEN '{approval_service,approver,auditor}'
+		WHEN 'ready' THEN '{auditor,worker}'
 		ELSE CASE WHEN r.kind = 'r' THEN '{backup}'::text[] END
 	END, r.name || ': who may read')
 FROM pg_temp.relations AS r WHERE r.kind IN ('r', 'v') ORDER BY r.name;
@@ -112,6 +121,20 @@ INSERT INTO calls VALUES
 	('timeline', $$timeline('t', 'none')$$),
 	('verify_evidence', $$verify_evidence('t', 'none')$$),
 	('evidence_heads', $$evidence_heads()$$),
+	('propose', $$propose('', 'c', 'tool', '{}', 'agent')$$),
+	('withdraw', $$withdraw('t', '', 'why')$$),
+	('approve', $$approve('t', '', repeat('0', 64)::tool_claims.sha256_digest)$$),
+	('reject', $$reject('t', '', repeat('0', 64)::tool_claims.sha256_digest)$$),
+	('revoke', $$revoke('t', '', 'why')$$),
+	('approve_as', $$approve_as('x', 't', '', repeat('0', 64)::tool_claims.sha256_digest)$$),
+	('reject_as', $$reject_as('x', 't', '', repeat('0', 64)::tool_claims.sha256_digest)$$),
+	('revoke_as', $$revoke_as('x', 't', '', 'why')$$),
+	('reserve', $$reserve('', 'c', '00000000-0000-0000-0000-000000000001', 'tool', '{}', 'agent')$$),
+	('reserve_by_digest', $$reserve_by_digest('', 'c', '00000000-0000-0000-0000-000000000001', repeat('0', 64)::tool_claims.sha256_digest)$$),
+	('review', $$review('t', 'none')$$),
+	('inbox_for', $$inbox_for('x')$$),
+	('add_approver', $$add_approver('')$$),
+	('remove_approver', $$remove_approver('none')$$),
 	('set_tool_policy', $$set_tool_policy('')$$),
 	('drop_tool_policy', $$drop_tool_policy('none')$$),
 	('sweep', $$sweep(0)$$),
@@ -125,6 +148,8 @@ SELECT is(pg_temp.state_of('SELECT * FROM tool_claims.' || v, d.role) = 'done', 
 FROM roles AS d, (VALUES
 	('claims', '{auditor}'::text[]),
 	('attention', '{reconciler,auditor,administrator}'),
+	('proposals', '{auditor}'), ('inbox', '{approver,approval_service,auditor}'), ('ready', '{worker,auditor}'),
+	('proposal_records', '{backup}'), ('votes', '{backup}'), ('approvers', '{backup}'), ('policy_numbers', '{backup}'),
 	('claim_records', '{backup}'), ('operations', '{backup}'), ('events', '{backup}'), ('policies', '{backup}'), ('duties', '{backup}')
 ) AS t (v, who);
 SELECT is(pg_temp.state_of(format(statement, r.name), d.role), '42501', format('%s: ' || statement, d.role, r.name))
@@ -140,6 +165,69 @@ SELECT is(pg_temp.answer($$reconcile('day', '1', 1, 'occurred', '{"by": 1}', '"c
 SELECT is(pg_temp.state_of($$SELECT tool_claims.execute('day', '2', 'tool', '{"a": null}', 'pg_catalog.jsonb_strip_nulls(jsonb)')$$, 'regress_tap_worker'), 'done', 'execute');
 SELECT is(pg_temp.state_of($$SELECT * FROM tool_claims.claim('day', '2', 'tool', '{"a": null}'::json)$$, 'regress_tap_worker'), 'done', 'with a cast from json');
 SELECT is(pg_temp.state_of($$SELECT * FROM tool_claims.claim('day', '2', 'tool', '{"a": null}'::jsonb)$$, 'regress_tap_worker'), 'done', 'and from jsonb');
+-- an approval's whole day, and what each role cannot do to it
+SELECT is(pg_temp.answer(call, 'regress_tap_' || role), answer, format('%s: %s', role, left(call, 60)))
+FROM (VALUES
+	(1, 'administrator', $$add_approver('regress_tap_approver')$$, 'done'),
+	(2, 'administrator', $$add_approver('person')$$, 'done'),
+	(3, 'administrator', $$set_tool_policy('paid', approvals_required => 2)$$, 'done'),
+	(4, 'proposer', $$propose('day', 'paid', 'paid', '{"secret": "canary"}', 'agent', execution_id => '00000000-0000-4000-8000-000000000001')$$, 'proposed')) AS t (n, role, call, answer) ORDER BY n;
+CREATE TEMPORARY TABLE paid AS SELECT binding_digest::text AS digest FROM tool_claims.proposals WHERE task_id = 'day' AND tool_call_id = 'paid';
+CREATE TEMPORARY TABLE attempts (n integer GENERATED ALWAYS AS IDENTITY, call text, duty text[]);
+INSERT INTO attempts (call, duty) VALUES
+	($$approve('day', 'paid', 'DIGEST')$$, '{approver,approval_service}'),
+	($$reject('day', 'paid', 'DIGEST')$$, '{approver,approval_service}'),
+	($$revoke('day', 'paid', 'why')$$, '{approver,approval_service}'),
+	($$approve_as('person', 'day', 'paid', 'DIGEST')$$, '{approval_service}'),
+	($$reject_as('person', 'day', 'paid', 'DIGEST')$$, '{approval_service}'),
+	($$revoke_as('person', 'day', 'paid', 'why')$$, '{approval_service}'),
+	($$withdraw('day', 'paid', 'why')$$, '{proposer}'),
+	($$withdraw('day', NULL, 'why')$$, '{proposer}'),
+	($$reserve('day', 'paid', '00000000-0000-4000-8000-000000000001', 'paid', '{"secret": "canary"}', 'agent', lease => '1 min')$$, '{worker}'),
+	($$reserve_by_digest('day', 'paid', '00000000-0000-4000-8000-000000000001', 'DIGEST', lease => '1 min')$$, '{worker}'),
+	($$review('day', 'paid')$$, '{approver,approval_service}'),
+	($$add_approver(current_user::text)$$, '{administrator}'),
+	($$remove_approver('person')$$, '{administrator}'),
+	($$set_tool_policy('paid', approvals_required => 0)$$, '{administrator}'),
+	($$drop_tool_policy('paid')$$, '{administrator}'),
+	($$grant_duty(current_user::regrole, 'approver')$$, '{administrator}'),
+	($$propose('day', 'paid', 'paid', '{"secret": "canary"}', 'agent')$$, '{proposer}'),
+	($$status('day', 'paid')$$, '{worker,proposer,reconciler}');
+SELECT is(pg_temp.answer(replace(a.call, 'DIGEST', digest), d.role), '42501', format('%s: %s', d.role, left(a.call, 60)))
+FROM paid, attempts AS a, roles AS d WHERE NOT coalesce(d.duty = ANY (a.duty), false) ORDER BY a.n, d.role;
+SELECT is(pg_temp.state_of(statement, d.role), '42501', format('%s: %s', d.role, statement))
+FROM roles AS d, (VALUES
+	('INSERT INTO tool_claims.votes VALUES (''tap_privileges'', ''day'', ''paid'', ''person'', ''a'', now())'),
+	('UPDATE tool_claims.proposal_records SET state = ''a'''),
+	('UPDATE tool_claims.votes SET vote = ''a'''),
+	('INSERT INTO tool_claims.approvers VALUES (''tap_privileges'', ''x'', '''', ''*'', ''*'', ''*'')'),
+	('DELETE FROM tool_claims.approvers'),
+	('UPDATE tool_claims.policy_numbers SET number = 1'),
+	('SET tool_claims.clock_offset = ''1 hour'''),
+	('SET LOCAL tool_claims.clock_offset = ''-1 hour'''),
+	('SELECT set_config(''tool_claims.clock_offset'', ''3600000'', true)'),
+	('SET tool_claims.organization = ''another'''),
+	('ALTER TABLE tool_claims.votes DISABLE TRIGGER ALL'),
+	('SET session_replication_role = ''replica''')
+) AS t (statement);
+SELECT is((state, approvals)::text, '(pending,0)', 'nothing of it decided anything') FROM tool_claims.proposals WHERE task_id = 'day' AND tool_call_id = 'paid';
+-- and those who may: by their duty alone
+SELECT is(pg_temp.answer(replace(call, 'DIGEST', digest), 'regress_tap_' || role), answer, format('%s: %s', role, left(call, 60)))
+FROM paid, (VALUES
+	(1, 'approver', $$review('day', 'paid')$$, 'done'),
+	(2, 'approver', $$inbox_for('person')$$, 'done'),
+	-- the session user is the tests' own, who is no approver
+	(3, 'approver', $$approve('day', 'paid', 'DIGEST')$$, 'refused/not_an_approver'),
+	(4, 'approval_service', $$approve_as('regress_tap_approver', 'day', 'paid', 'DIGEST')$$, 'recorded'),
+	(5, 'worker', $$reserve_by_digest('day', 'paid', '00000000-0000-4000-8000-000000000001', 'DIGEST', lease => '1 min')$$, 'refused/pending'),
+	(6, 'approval_service', $$approve_as('person', 'day', 'paid', 'DIGEST')$$, 'recorded'),
+	(7, 'worker', $$reserve_by_digest('day', 'paid', '00000000-0000-4000-8000-000000000001', 'DIGEST', lease => '1 min')$$, 'acquired')) AS t (n, role, call, answer) ORDER BY n;
+SELECT is(pg_temp.answer($$complete('day', 'paid', '"canary"', 1)$$, 'regress_tap_worker'), 'completed', 'worker: complete');
+SELECT is(pg_temp.answer($$propose('day', 'paid', 'paid', '{"secret": "canary"}', 'agent')$$, 'regress_tap_proposer'), 'existing', 'proposer: propose');
+-- what is secret is read by nobody but those who have it
+SELECT is((SELECT count(*)::integer FROM pg_temp.relations AS r, pg_catalog.pg_attribute AS a
+	WHERE r.kind = 'v' AND a.attrelid = r.oid AND a.attname IN ('input', 'result', 'error', 'comment')
+		AND EXISTS (SELECT FROM roles AS d WHERE has_column_privilege(d.role, r.oid, a.attname, 'SELECT'))), 0, 'no view shows an input, a result or a comment');
 SELECT is(pg_temp.state_of($$SELECT tool_claims.digest('{}') OPERATOR(tool_claims.=) tool_claims.digest('[]'), '{}'::text::tool_claims.canonical_json$$, role), 'done', 'the value types: ' || role)
 FROM roles WHERE duty IS NOT NULL;
 SELECT is((SELECT count(*)::integer FROM pg_temp.relations WHERE name = 'claims'), 1, 'view claims');
@@ -231,7 +319,7 @@ DECLARE
 	name text;
 BEGIN
 	PERFORM pg_catalog.set_config('role', as_role, true);
-	FOREACH name IN ARRAY ARRAY['claim_records', 'operations', 'events', 'policies', 'duties', 'claims', 'pg_class', 'pg_proc', 'pg_roles'] LOOP
+	FOREACH name IN ARRAY ARRAY['claim_records', 'operations', 'events', 'policies', 'duties', 'proposal_records', 'votes', 'approvers', 'policy_numbers', 'claims', 'proposals', 'inbox', 'ready', 'pg_class', 'pg_proc', 'pg_roles'] LOOP
 		EXECUTE pg_catalog.format('CREATE TEMPORARY TABLE %I (organization text, oid oid)', name);
 	END LOOP;
 	FOREACH name IN ARRAY ARRAY['text', 'outcome', 'claim_result', 'int4', 'timestamptz'] LOOP
@@ -250,7 +338,7 @@ EXCEPTION
 END
 $$;
 SELECT is(pg_temp.answer(format('grant_duty(%L, %L)', 'regress_tap_worker', duty)), 'done', 'all duties: ' || duty)
-FROM unnest(ARRAY['reconciler', 'auditor', 'administrator']::pg_catalog.text[]) AS duty;
+FROM unnest(ARRAY['reconciler', 'auditor', 'administrator', 'proposer', 'approval_service']::pg_catalog.text[]) AS duty;
 -- each is rolled back and then done in peace, so that the next finds it
 SELECT is(pg_temp.hostile(call, 'regress_tap_worker'), answer, 'hostile path: ' || call)
 FROM (VALUES
@@ -304,6 +392,37 @@ FROM (VALUES
 	($$prune('0 s')$$, ''),
 	($$prune('0 s', tombstones => false)$$, '')
 ) AS t (call, answer);
+-- proposals too, from the first to the last
+SELECT is(pg_temp.answer($$add_approver('person')$$), 'done', 'an approver');
+SELECT is(pg_temp.hostile(call, 'regress_tap_worker'), answer, 'hostile path: ' || call)
+FROM (VALUES
+	($$propose('h', 'p', 'tool', '{"a": 1}', 'agent', operation_id => 'op p', summary => 's')$$, 'proposed'),
+	($$add_approver('x', 'g')$$, ''),
+	($$remove_approver('person')$$, ''),
+	($$withdraw('h', 'p', 'why')$$, 'refused/not_found'),
+	($$reserve('h', 'p', '00000000-0000-4000-8000-000000000001', 'tool', '{"a": 1}', 'agent')$$, 'refused/not_found')) AS t (call, answer);
+SELECT is(pg_temp.answer($$propose('h', 'p', 'tool', '{"a": 1}', 'agent', execution_id => '00000000-0000-4000-8000-000000000001')$$, 'regress_tap_worker'), 'proposed', 'a proposal');
+CREATE TEMPORARY TABLE hostile_digest AS SELECT binding_digest::text AS digest FROM tool_claims.proposals WHERE task_id = 'h' AND tool_call_id = 'p';
+SELECT is(pg_temp.hostile(replace(call, 'DIGEST', digest), 'regress_tap_worker'), answer, 'hostile path: ' || call)
+FROM hostile_digest, (VALUES
+	($$propose('h', 'p', 'tool', '{"a": 1}', 'agent')$$, 'existing'),
+	($$propose('h', 'p 2', 'tool', '{"a": 1}', 'agent', supersedes => 'p')$$, 'proposed'),
+	($$claim('h', 'p', 'tool', '{"a": 1}')$$, 'refused/approval_required'),
+	($$approve_as('person', 'h', 'p', 'DIGEST', 'comment')$$, 'recorded'),
+	($$reject_as('person', 'h', 'p', 'DIGEST')$$, 'recorded'),
+	($$revoke_as('person', 'h', 'p', 'why')$$, 'refused/pending'),
+	($$withdraw('h', 'p', 'why')$$, 'recorded'),
+	($$withdraw('h', NULL, 'why')$$, 'recorded'),
+	($$review('h', 'p')$$, ''),
+	($$inbox_for('person')$$, ''),
+	($$proposals$$, ''), ($$inbox$$, ''), ($$ready$$, '')) AS t (call, answer);
+SELECT is(pg_temp.answer(format($$approve_as('person', 'h', 'p', %L)$$, digest), 'regress_tap_worker'), 'recorded', 'approved') FROM hostile_digest;
+SELECT is(pg_temp.hostile(replace(call, 'DIGEST', digest), 'regress_tap_worker'), answer, 'hostile path: ' || call)
+FROM hostile_digest, (VALUES
+	($$reserve('h', 'p', '00000000-0000-4000-8000-000000000001', 'tool', '{"a": 1}', 'agent', lease => '1 min')$$, 'acquired'),
+	($$reserve_by_digest('h', 'p', '00000000-0000-4000-8000-000000000001', 'DIGEST', lease => '1 min')$$, 'acquired'),
+	($$reserve('h', 'p', '00000000-0000-4000-8000-000000000001', 'tool', '{"a": 2}', 'agent', lease => '1 min')$$, 'refused/changed_input'),
+	($$ready$$, '')) AS t (call, answer);
 DROP SCHEMA regress_tap_hostile CASCADE;
 
 --
@@ -328,6 +447,13 @@ INSERT INTO texts (call) VALUES
 	($$claim('leak', 'other', 'the tool', '{"secret": "canary"}', lease => '10 years')$$),
 	($$execute('leak', 'c', 'the tool', '{"secret": "canary 2"}', 'pg_catalog.jsonb_strip_nulls(jsonb)')$$),
 	($$execute('leak', 'open', 'the tool', '{"secret": "canary"}', 'pg_catalog.jsonb_strip_nulls(jsonb)', wait => '0')$$);
+-- of proposals too
+SELECT is(pg_temp.answer($$propose('leak', 'proposed', 'the tool', '{"secret": "canary"}', 'agent', summary => 'canary')$$), 'proposed', 'a proposal');
+INSERT INTO texts (call) VALUES
+	($$execute('leak', 'proposed', 'the tool', '{"secret": "canary"}', 'pg_catalog.jsonb_strip_nulls(jsonb)')$$),
+	($$propose('leak', 'proposed 2', 'the tool', '{"secret": "canary"}', 'agent', expires_in => '10 years')$$),
+	($$reserve('leak', 'proposed', NULL, 'the tool', '{"secret": "canary"}', 'agent')$$),
+	($$complete('leak', 'proposed', '"canary"', 1)$$);
 UPDATE texts SET error = pg_temp.error_text('SELECT tool_claims.' || call);
 SELECT isnt(error, NULL, 'raises: ' || call) FROM texts;
 -- the context repeats the statement, as PostgreSQL does: that is the test's own
@@ -339,4 +465,4 @@ WHERE call ~ $$^(complete|fail|release|dispatch|mark_uncertain)\('leak', 'c', ('
 SELECT * FROM finish();
 CALL pg_temp.forget();
 CALL pg_temp.drop_roles('regress_tap_worker', 'regress_tap_reconciler', 'regress_tap_auditor', 'regress_tap_administrator',
-	'regress_tap_backup', 'regress_tap_nobody');
+	'regress_tap_backup', 'regress_tap_nobody', 'regress_tap_proposer', 'regress_tap_approver', 'regress_tap_approval_service');
