@@ -14,7 +14,7 @@ PGFILEDESC = "tool_claims - durable claims of tool calls"
 EXTENSION = tool_claims
 DATA = src/tool_claims--0.1.0.sql
 
-REGRESS = canonical_json sha256_digest claims leases operations execution \
+REGRESS = canonical_json sha256_digest claims leases operations execution approvals \
 	policies duties evidence administration
 REGRESS_OPTS = --load-extension=tool_claims
 

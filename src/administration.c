@@ -135,15 +135,16 @@ static SavedQuery set_policy_query = {
 
 /*
  * Numbers the policy's change.  The number outlives the policy: one that was
- * dropped and made anew must not take an old version up again.
+ * dropped and made anew must not take an old version up again.  Nor must it
+ * come to a version that was given by name, so it goes past that ($4).
  */
 static SavedQuery number_query = {
 	"INSERT INTO tool_claims.policy_numbers AS n (organization, tool_name, "
-	"tool_server, number) VALUES ($1, $2, $3, 1) "
+	"tool_server, number) VALUES ($1, $2, $3, GREATEST(1, $4)) "
 	"ON CONFLICT (organization, tool_name, tool_server) DO UPDATE SET "
-	"number = n.number OPERATOR(pg_catalog.+) 1 "
+	"number = GREATEST(n.number OPERATOR(pg_catalog.+) 1, $4) "
 	"RETURNING n.number::pg_catalog.text",
-	3, {TEXTOID, TEXTOID, TEXTOID}
+	4, {TEXTOID, TEXTOID, TEXTOID, INT8OID}
 };
 
 static SavedQuery drop_policy_query = {
@@ -277,6 +278,19 @@ check_members(FunctionCallInfo fcinfo)
 		refuse_value("approver_groups", "No group is null.");
 }
 
+/* a version given by name that looks like a number, or 0 */
+static int64
+named_number(FunctionCallInfo fcinfo)
+{
+	const char *version = argument_text(fcinfo,
+										FIRST_MEMBER + MEMBER_POLICY_VERSION);
+
+	if (version == NULL || strlen(version) > 18 ||
+		strspn(version, "0123456789") != strlen(version))
+		return 0;
+	return strtoi64(version, NULL, 10);
+}
+
 /* puts the text of a function that is registered in the place of its OID */
 static void
 register_member(FunctionCallInfo fcinfo, int member, Oid result,
@@ -299,6 +313,7 @@ tc_set_tool_policy(PG_FUNCTION_ARGS)
 {
 	Datum		values[POLICY_ARGS];
 	char		nulls[POLICY_ARGS];
+	Datum		number_values[4];
 	QueryScope	scope;
 
 	verb_enter("tool_claims.set_tool_policy()");
@@ -319,7 +334,9 @@ tc_set_tool_policy(PG_FUNCTION_ARGS)
 	register_member(fcinfo, MEMBER_INPUT_CHECK, TEXTOID, values);
 
 	query_begin(&scope);
-	query_run(&number_query, values, NULL, InvalidSnapshot);
+	memcpy(number_values, values, 3 * sizeof(Datum));
+	number_values[3] = Int64GetDatum(named_number(fcinfo));
+	query_run(&number_query, number_values, NULL, InvalidSnapshot);
 	values[ARG_NUMBER] =
 		CStringGetTextDatum(SPI_getvalue(SPI_tuptable->vals[0],
 										 SPI_tuptable->tupdesc, 1));
@@ -1106,6 +1123,6 @@ tc_timeline(PG_FUNCTION_ARGS)
 	Datum		values[3];
 
 	query_key_arguments(&key, values);
-	query_return_set(fcinfo, &timeline_query, values, NULL);
+	query_return_set(fcinfo, &timeline_query, values, NULL, QUERY_BY_KEY);
 	return (Datum) 0;
 }

@@ -834,6 +834,13 @@ claim_peek(ClaimCall *call, ClaimStep *step)
 		claim_raise(step, call);
 }
 
+/* writes the events of an answer that claim_peek gave */
+void
+claim_write_answer(ClaimCall *call, ClaimStep *step)
+{
+	write_events(prepare_events(call, &call->key, step), step->nevents);
+}
+
 /*
  * Acquires the claim, or says why not, waiting for another holder no longer
  * than wait.  Never blocks otherwise.

@@ -11,6 +11,7 @@
 extern void claim_caller(ClaimCall *call);
 extern void claim_acquire(ClaimCall *call, int64 wait, ClaimStep *step);
 extern void claim_peek(ClaimCall *call, ClaimStep *step);
+extern void claim_write_answer(ClaimCall *call, ClaimStep *step);
 extern int32 claim_approvals_required(const ClaimPolicy *policy,
 									  const CanonicalJson *input);
 extern void claim_change(ClaimCall *call, ClaimStep *step);

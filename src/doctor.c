@@ -179,6 +179,6 @@ tc_doctor(PG_FUNCTION_ARGS)
 
 	(void) settings_organization();
 	values[0] = CStringGetTextDatum(LIBRARY_VERSION);
-	query_return_set(fcinfo, &doctor_query, values, NULL);
+	query_return_set(fcinfo, &doctor_query, values, NULL, QUERY_SCAN);
 	return (Datum) 0;
 }

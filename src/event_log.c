@@ -849,7 +849,7 @@ tc_evidence(PG_FUNCTION_ARGS)
 	Datum		values[3];
 
 	query_key_arguments(&key, values);
-	query_return_set(fcinfo, &evidence_query, values, NULL);
+	query_return_set(fcinfo, &evidence_query, values, NULL, QUERY_BY_KEY);
 	return (Datum) 0;
 }
 
@@ -860,6 +860,6 @@ tc_evidence_heads(PG_FUNCTION_ARGS)
 	Datum		values[1];
 
 	values[0] = CStringGetTextDatum(settings_organization());
-	query_return_set(fcinfo, &heads_query, values, NULL);
+	query_return_set(fcinfo, &heads_query, values, NULL, QUERY_SCAN);
 	return (Datum) 0;
 }

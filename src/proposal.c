@@ -265,10 +265,16 @@ decide_vote(const ProposalCall *call, TimestampTz now, ProposalStep *step)
 	own.groups = call->groups;
 	voters = lappend(list_copy(call->voters), &own);
 	step->approvals = proposal_count(voters, excluded_voter(record));
-	if (call->use_within > 0 &&
-		(record->use_by == CLAIM_NO_TIME ||
-		 now + call->use_within < record->use_by))
-		next->use_by = now + call->use_within;
+	if (call->use_within > 0)
+	{
+		/* the shortest limit of all who voted, the proposal's end among them */
+		TimestampTz use_by = record->use_by == CLAIM_NO_TIME ?
+			record->bound.expires_at : record->use_by;
+
+		if (call->use_within < use_by - now)
+			use_by = now + call->use_within;
+		next->use_by = use_by;
+	}
 	if (proposal_quorum(voters, record->approvals_required,
 						record->approver_groups, excluded_voter(record)))
 		next->state = PROPOSAL_APPROVED;
@@ -284,6 +290,9 @@ decide_revoke(const ProposalCall *call, TimestampTz now, ProposalStep *step)
 		refuse(step, proposal_state_name(step->now.state));
 	else if (!call->eligible)
 		refuse(step, "not_an_approver");
+	else if (excluded_voter(&step->now) != NULL &&
+			 strcmp(excluded_voter(&step->now), call->principal) == 0)
+		refuse(step, "self_approval");
 	else
 		end(step, PROPOSAL_REVOKED, call->principal, now);
 }

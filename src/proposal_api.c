@@ -396,7 +396,7 @@ proposal_conflict(const ProposalRecord *stored, const Binding *bound,
 
 /*
  * When the proposal ends, in whole seconds: the text of the binding has no
- * more.  Rounded down, but never to a limit that is over at once.
+ * more.  Rounded down, but never to less than a second from now.
  */
 static TimestampTz
 expiry(const ClaimPolicy *policy, int64 expires_in, TimestampTz now)
@@ -416,8 +416,9 @@ expiry(const ClaimPolicy *policy, int64 expires_in, TimestampTz now)
 	end = limit > INT64CONST(1000) * 366 * USECS_PER_DAY ?
 		now + INT64CONST(1000) * 366 * USECS_PER_DAY : now + limit;
 	whole = end - (end % USECS_PER_SEC + USECS_PER_SEC) % USECS_PER_SEC;
-	return whole - now < USECS_PER_SEC && whole != end ?
-		whole + USECS_PER_SEC : whole;
+	while (whole - now < USECS_PER_SEC)
+		whole += USECS_PER_SEC;
+	return whole;
 }
 
 static pg_uuid_t *

@@ -218,14 +218,17 @@ query_read_current(SavedQuery *query, Datum *values)
 /* returns the rows of a statement as the set that the SQL function returns */
 void
 query_return_set(FunctionCallInfo fcinfo, SavedQuery *query, Datum *values,
-				 const char *nulls)
+				 const char *nulls, QueryKind kind)
 {
 	ReturnSetInfo *set = (ReturnSetInfo *) fcinfo->resultinfo;
 	QueryScope	scope;
 	uint64		rows;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	query_begin(&scope);
+	if (kind == QUERY_SCAN)
+		query_begin_scan(&scope);
+	else
+		query_begin(&scope);
 	rows = query_run(query, values, nulls, InvalidSnapshot);
 	for (uint64 i = 0; i < rows; i++)
 		tuplestore_puttuple(set->setResult, SPI_tuptable->vals[i]);

@@ -26,6 +26,12 @@ typedef struct SavedQuery
 	SPIPlanPtr	plan;			/* saved at first use */
 } SavedQuery;
 
+typedef enum QueryKind
+{
+	QUERY_BY_KEY,
+	QUERY_SCAN					/* looks through a table */
+} QueryKind;
+
 typedef struct QueryScope
 {
 	Oid			role;
@@ -46,6 +52,6 @@ extern void query_key_arguments(const ClaimKey *key, Datum *values);
 extern ClaimKey *query_keys(QueryScope *scope, uint64 count);
 extern Datum query_digest_argument(const Sha256Digest *digest);
 extern void query_return_set(FunctionCallInfo fcinfo, SavedQuery *query,
-							 Datum *values, const char *nulls);
+							 Datum *values, const char *nulls, QueryKind kind);
 
 #endif							/* TC_QUERY_H */

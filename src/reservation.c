@@ -147,8 +147,8 @@ try_reserve(ClaimCall *call, ProposalCall *asked, ClaimStep *step)
 		refuse(&call->key, step, proposal.refusal);
 	else if (step->kind == STEP_CHANGE)
 		grant(call, asked, step);
-	else if (step->outcome == OUTCOME_REFUSED)
-		refuse(&call->key, step, step->reason);
+	else
+		claim_write_answer(call, step);
 }
 
 static void

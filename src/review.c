@@ -31,7 +31,7 @@ PG_FUNCTION_INFO_V1(tc_visible_text);
 PG_FUNCTION_INFO_V1(tc_invisible_characters);
 PG_FUNCTION_INFO_V1(tc_proposal_state_now);
 PG_FUNCTION_INFO_V1(tc_approvals_now);
-PG_FUNCTION_INFO_V1(tc_policy_is_bound);
+PG_FUNCTION_INFO_V1(tc_can_be_decided);
 PG_FUNCTION_INFO_V1(tc_can_be_reserved);
 PG_FUNCTION_INFO_V1(tc_can_vote);
 
@@ -218,13 +218,14 @@ tc_approvals_now(PG_FUNCTION_ARGS)
 }
 
 /*
- * tool_claims.policy_is_bound(organization text, task_id text,
- *							   tool_call_id text) returns boolean
+ * tool_claims.can_be_decided(organization text, task_id text,
+ *							  tool_call_id text) returns boolean
  *
- * Is the policy of the tool still the one that the proposal was made under?
+ * Is the policy of the tool still the one that the proposal was made under,
+ * and are there still enough people who may vote?
  */
 Datum
-tc_policy_is_bound(PG_FUNCTION_ARGS)
+tc_can_be_decided(PG_FUNCTION_ARGS)
 {
 	ProposalRecord record;
 	const char *version;
@@ -234,7 +235,12 @@ tc_policy_is_bound(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	(void) proposal_policy(&record, false, STORE_WAIT, &version, &source);
 	PG_RETURN_BOOL(strcmp(version, record.bound.policy_version) == 0 &&
-				   strcmp(source, record.policy_source) == 0);
+				   strcmp(source, record.policy_source) == 0 &&
+				   proposal_quorum(proposal_registered(&record, NULL, false),
+								   record.approvals_required,
+								   record.approver_groups,
+								   record.allow_self_approval ? NULL :
+								   record.bound.actor));
 }
 
 /*
@@ -401,6 +407,6 @@ tc_inbox_for(PG_FUNCTION_ARGS)
 
 	values[0] = CStringGetTextDatum(argument_key_text(fcinfo, 0, "principal",
 													  KEY_TEXT_FILLED));
-	query_return_set(fcinfo, &inbox_for_query, values, NULL);
+	query_return_set(fcinfo, &inbox_for_query, values, NULL, QUERY_SCAN);
 	return (Datum) 0;
 }

@@ -1290,16 +1290,16 @@ REVOKE ALL ON FUNCTION tool_claims.approvals_now(text, text, text) FROM PUBLIC;
 COMMENT ON FUNCTION tool_claims.approvals_now(text, text, text)
 	IS 'How many votes for a proposal count at this moment';
 
-CREATE FUNCTION tool_claims.policy_is_bound(
+CREATE FUNCTION tool_claims.can_be_decided(
 	organization text,
 	task_id text,
 	tool_call_id text)
 	RETURNS boolean
-	AS 'MODULE_PATHNAME', 'tc_policy_is_bound'
+	AS 'MODULE_PATHNAME', 'tc_can_be_decided'
 	LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000;
-REVOKE ALL ON FUNCTION tool_claims.policy_is_bound(text, text, text) FROM PUBLIC;
-COMMENT ON FUNCTION tool_claims.policy_is_bound(text, text, text)
-	IS 'Whether the policy is still the one that a proposal was made under';
+REVOKE ALL ON FUNCTION tool_claims.can_be_decided(text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.can_be_decided(text, text, text)
+	IS 'Whether a proposal can still be decided: its policy is in force, and enough people may vote';
 
 CREATE FUNCTION tool_claims.can_be_reserved(
 	organization text,
@@ -2097,7 +2097,7 @@ CREATE VIEW tool_claims.inbox WITH (security_barrier) AS
 		 AND e.state = 'pending') AS equal_pending
 	FROM tool_claims.proposals p
 	WHERE p.state = 'pending'
-	AND tool_claims.policy_is_bound(p.organization, p.task_id, p.tool_call_id);
+	AND tool_claims.can_be_decided(p.organization, p.task_id, p.tool_call_id);
 COMMENT ON VIEW tool_claims.inbox
 	IS 'Proposals that can still be decided; equal_pending counts those of the task that ask for the same action, this one included';
 
@@ -2321,7 +2321,7 @@ INSERT INTO tool_claims.duty_privileges (duty, kind, name, privilege) VALUES
 	('*', 'function', 'invisible_characters', 'EXECUTE'),
 	('*', 'function', 'proposal_state_now', 'EXECUTE'),
 	('*', 'function', 'approvals_now', 'EXECUTE'),
-	('*', 'function', 'policy_is_bound', 'EXECUTE'),
+	('*', 'function', 'can_be_decided', 'EXECUTE'),
 	('*', 'function', 'can_be_reserved', 'EXECUTE'),
 	('*', 'function', 'can_vote', 'EXECUTE'),
 	('worker', 'function', 'reserve', 'EXECUTE'),

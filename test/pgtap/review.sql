@@ -239,7 +239,7 @@ SET tool_claims.organization = 'tap_review';
 SELECT is(pg_temp.proposal('tenant', 'c'), 'pending', 'that of the first is not');
 -- its helpers look into no other organization
 SELECT is((tool_claims.approvals_now('tap_review_2', 'tenant', 'c'), tool_claims.can_vote('tap_review_2', 'tenant', 'c', 'ann'),
-	tool_claims.can_be_reserved('tap_review_2', 'tenant', 'c'), tool_claims.policy_is_bound('tap_review_2', 'tenant', 'c'))::text, '(,,,)', 'nor can it be asked about');
+	tool_claims.can_be_reserved('tap_review_2', 'tenant', 'c'), tool_claims.can_be_decided('tap_review_2', 'tenant', 'c'))::text, '(,,,)', 'nor can it be asked about');
 -- a policy of '' is everybody's, and an own one goes first
 SET tool_claims.organization = '*';
 SELECT is((SELECT string_agg(organization || ' ' || state, ', ' ORDER BY organization) FROM tool_claims.proposals WHERE task_id = 'tenant'), 'tap_review pending, tap_review_2 approved', 'the organization * sees all');
