@@ -164,11 +164,9 @@ static SavedQuery chain_query = {
 /* what claim and proposal say is their newest event */
 static SavedQuery record_heads_query = {
 	"SELECT e.evidence_head::pg_catalog.bytea "
-	"FROM tool_claims.claim_records e WHERE " KEY_CONDITION
-	" AND e.evidence_head IS NOT NULL UNION ALL "
+	"FROM tool_claims.claim_records e WHERE " KEY_CONDITION " UNION ALL "
 	"SELECT e.evidence_head::pg_catalog.bytea "
-	"FROM tool_claims.proposal_records e WHERE " KEY_CONDITION
-	" AND e.evidence_head IS NOT NULL",
+	"FROM tool_claims.proposal_records e WHERE " KEY_CONDITION,
 	3, {TEXTOID, TEXTOID, TEXTOID}
 };
 
@@ -572,6 +570,7 @@ typedef struct Chain
 {
 	EventRow   *rows;
 	uint64		count;
+	bool		known;			/* there are events, or a record */
 	uint64		head_count;
 	int32		answer_seq;		/* an event whose answer the record lacks, or 0 */
 	Sha256Digest heads[2];		/* that claim and proposal name */
@@ -635,6 +634,7 @@ load_chain(const ClaimKey *key, Chain *chain)
 	Datum		values[3];
 	MemoryContext old;
 	Snapshot	snapshot;
+	uint64		records;
 
 	/* one snapshot: a record that is just changing must fit its chain */
 	query_key_arguments(key, values);
@@ -647,9 +647,11 @@ load_chain(const ClaimKey *key, Chain *chain)
 	for (uint64 i = 0; i < chain->count; i++)
 		chain_row(i, key, &chain->rows[i]);
 	MemoryContextSwitchTo(old);
-	chain->head_count = query_run(&record_heads_query, values, NULL, snapshot);
-	for (uint64 i = 0; i < chain->head_count; i++)
-		(void) digest_column(i, 1, &chain->heads[i]);
+	records = query_run(&record_heads_query, values, NULL, snapshot);
+	chain->known = chain->count > 0 || records > 0;
+	for (uint64 i = 0; i < records; i++)
+		if (digest_column(i, 1, &chain->heads[chain->head_count]))
+			chain->head_count++;
 	if (query_run(&answer_query, values, NULL, snapshot) > 0)
 		chain->answer_seq = answer_differs();
 	UnregisterSnapshot(snapshot);
@@ -801,8 +803,8 @@ verify_chain(const Chain *chain, const Sha256Digest *expected_head,
 			   "the record holds another answer than the event");
 		return;
 	}
-	if (chain->count == 0)
-		verdict->reason = "no events under this key";
+	if (!chain->known)
+		verdict->reason = "nothing is known under this key";
 	if (expected_head != NULL &&
 		find_hash(chain, chain->count, expected_head) < 0 &&
 		!was_pruned(chain, expected_head))
