@@ -4,7 +4,7 @@
 \set organization tap_marks
 \ir include/helpers.psql
 
-SELECT plan(1);
+SELECT plan(497);
 
 CREATE PROCEDURE pg_temp.forget_keys()
 LANGUAGE sql
