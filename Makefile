@@ -14,15 +14,18 @@ PGFILEDESC = "tool_claims - durable claims of tool calls"
 EXTENSION = tool_claims
 DATA = src/tool_claims--0.1.0.sql
 
-REGRESS = canonical_json sha256_digest claims leases operations execution approvals \
-	policies duties evidence administration
+REGRESS = canonical_json sha256_digest claims leases operations execution \
+	policies duties evidence administration approvals validation marks
 REGRESS_OPTS = --load-extension=tool_claims
 
-ISOLATION = assert_claim completing_row dispatch_takeover doubt_complete \
-	evidence_forks execute isolation_levels leased_deliveries \
-	lost_answer operations opposite_order policy_change prune_claim \
-	race_losers reconcile redact_complete renew_expiry savepoints \
-	serializable_keys sweep takeover two_deliveries waits_end
+ISOLATION = approvals_isolation_levels assert_claim completing_row \
+	decisions_race dispatch_takeover doubt_complete evidence_forks \
+	execute expiry_reserve isolation_levels leased_deliveries \
+	lost_answer operations opposite_order policy_change policy_reserve \
+	propose_claim prune_claim race_losers reconcile redact_complete \
+	remove_approver_reserve renew_expiry reserve_race revoke_reserve \
+	savepoints serializable_keys sweep takeover two_deliveries \
+	waits_end withdraw_reserve
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=tool_claims
 
 TAP_TESTS = 1

@@ -234,6 +234,17 @@ stored_answer(const ClaimRecord *record, const char *reason, ClaimStep *step)
 	}
 }
 
+/* an open transaction of somebody decides; who that is is not known */
+static void
+in_open_transaction(ClaimStep *step, const char *reason)
+{
+	static const ClaimRecord somebody = {.state = CLAIM_CLAIMED};
+
+	step->answer = &somebody;
+	step->open_transaction = true;
+	answer(step, OUTCOME_IN_PROGRESS, reason);
+}
+
 /*
  * A claim of the caller's own: of this transaction, or of a call whose answer
  * was lost.  Returns false where it is somebody else's.
@@ -380,6 +391,11 @@ acquire(const ClaimRecord *stored, const ClaimCall *call,
 		step->kind = STEP_NEEDS_FACTS;
 		return;
 	}
+	if (call->facts.proposal_open && !call->facts.approval_required)
+	{
+		in_open_transaction(step, NULL);
+		return;
+	}
 	step->answer = previous;
 	if (call->facts.approval_required)
 		reason = "approval_required";
@@ -442,11 +458,7 @@ decide_claim(const ClaimRecord *stored, const ClaimCall *call,
 
 	if (call->operation == OPERATION_BUSY)
 	{
-		static const ClaimRecord somebody = {.state = CLAIM_CLAIMED};
-
-		step->answer = &somebody;
-		step->open_transaction = true;
-		answer(step, OUTCOME_IN_PROGRESS, "operation");
+		in_open_transaction(step, "operation");
 		return;
 	}
 	if (call->operation == OPERATION_OTHER)

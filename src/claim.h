@@ -188,6 +188,7 @@ typedef enum OperationOwner
 typedef struct ClaimFacts
 {
 	bool		known;
+	bool		proposal_open;	/* of a transaction that may roll back */
 	bool		approval_required;
 	const char *check_message;	/* of the input check, NULL: passed */
 } ClaimFacts;

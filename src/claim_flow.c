@@ -529,8 +529,12 @@ claim_approvals_required(const ClaimPolicy *policy, const CanonicalJson *input)
 static void
 find_facts(ClaimCall *call, const ClaimPolicy *policy)
 {
+	StoreLook	proposal = call->reserving ? STORE_ABSENT :
+		store_proposal_look(&call->key);
+
+	call->facts.proposal_open = proposal == STORE_UNCOMMITTED;
 	call->facts.approval_required = !call->reserving &&
-		(store_proposal_there(&call->key) ||
+		(proposal == STORE_FOUND ||
 		 claim_approvals_required(policy, call->input) > 0);
 	call->facts.check_message = NULL;
 	if (!call->facts.approval_required && policy->input_check != NULL)
@@ -682,7 +686,7 @@ store_new(ClaimCall *call, const ClaimPolicy *policy, ClaimStep *step)
 	if (!store_insert(&step->next))
 		return LOST_RACE;
 	/* a proposal that came first, or sees this record and gives way */
-	if (!call->reserving && store_proposal_there(&call->key))
+	if (!call->reserving && store_proposal_look(&call->key) != STORE_ABSENT)
 		result = LOST_RACE;
 	else
 		result = take_operation(NULL, call, policy, step);

@@ -715,6 +715,80 @@ proposal_policy(const ProposalRecord *record, bool lock, StoreWait wait,
 	return !busy;
 }
 
+/* the registrations of those who voted, as far as they are a key */
+static SavedQuery registrations_query = {
+	"SELECT a.organization, a.principal, a.grp, a.project, a.tool_server, "
+	"a.tool_name FROM tool_claims.votes p JOIN tool_claims.approvers a "
+	"ON a.principal OPERATOR(pg_catalog.=) p.principal AND "
+	COVERS("$1", "$4", "$5", "$6") " WHERE " KEY_CONDITION,
+	6, {TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID}
+};
+
+#define REGISTRATION_COLUMNS	6
+
+static bool
+registrations_are_changing(const ProposalRecord *record)
+{
+	QueryScope	scope;
+	Datum		values[6];
+	const char *(*keys)[REGISTRATION_COLUMNS];
+	uint64		rows;
+	MemoryContext old;
+
+	query_key_arguments(&record->key, values);
+	values[3] = CStringGetTextDatum(record->bound.project);
+	values[4] = CStringGetTextDatum(record->bound.tool_server);
+	values[5] = CStringGetTextDatum(record->bound.tool_name);
+	query_begin(&scope);
+	rows = query_run(&registrations_query, values, NULL, InvalidSnapshot);
+	old = MemoryContextSwitchTo(scope.caller);
+	keys = palloc((rows + 1) * sizeof(*keys));
+	for (uint64 i = 0; i < rows; i++)
+		for (int j = 0; j < REGISTRATION_COLUMNS; j++)
+			keys[i][j] = text_column(i, j + 1);
+	MemoryContextSwitchTo(old);
+	query_end(&scope);
+	for (uint64 i = 0; i < rows; i++)
+		if (store_is_changing("approvers", REGISTRATION_COLUMNS, keys[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Is somebody's open transaction just changing what a reservation would rest
+ * on: the proposal, a registration of who voted, or any policy row that the
+ * tool could have?  Locks nothing, so that a reservation can wait for it
+ * without standing in the way of a revocation.
+ */
+bool
+proposal_is_changing(const ProposalRecord *record)
+{
+	const char *tools[3];
+	const char *servers[3];
+	const char *keys[3];
+
+	keys[0] = record->key.organization;
+	keys[1] = record->key.task_id;
+	keys[2] = record->key.tool_call_id;
+	if (store_is_changing("proposal_records", 3, keys))
+		return true;
+	tools[0] = tools[1] = record->bound.tool_name;
+	servers[0] = record->bound.tool_server;
+	tools[2] = servers[1] = servers[2] = "*";
+	for (int i = 0; i < 3; i++)
+	{
+		keys[0] = record->key.organization;
+		keys[1] = tools[i];
+		keys[2] = servers[i];
+		if (store_is_changing("policies", 3, keys))
+			return true;
+		keys[0] = "";
+		if (store_is_changing("policies", 3, keys))
+			return true;
+	}
+	return registrations_are_changing(record);
+}
+
 /* ----- approvers ----- */
 
 static bool

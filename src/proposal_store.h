@@ -33,6 +33,8 @@ extern bool proposal_policy(const ProposalRecord *record, bool lock,
 							StoreWait wait, const char **version,
 							const char **source);
 
+extern bool proposal_is_changing(const ProposalRecord *record);
+
 extern bool approver_add(const char *organization, const char *principal,
 						 const char *grp, const char *project,
 						 const char *tool_server, const char *tool_name);

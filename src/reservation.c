@@ -4,7 +4,9 @@
  * From an approved proposal to the claim: once, for one execution.
  *
  * A reservation first looks without locks, and waits there where it has to
- * wait.  When it would be granted it locks the proposal, the registrations of
+ * wait, also for a transaction that is just changing what it rests on: a
+ * waiting reservation must not stand in the way of a revocation.  When it
+ * would be granted it locks the proposal, the registrations of
  * those who voted and the policy's row, all skipping what somebody is just
  * changing, decides again on what it then reads, and acquires the claim in the
  * same transaction.  Once granted, the verbs of claims take over.
@@ -145,6 +147,8 @@ try_reserve(ClaimCall *call, ProposalCall *asked, ClaimStep *step)
 		claim_acquire(call, 0, step);	/* its answer was lost */
 	else if (step->kind == STEP_CHANGE && proposal.refusal != NULL)
 		refuse(&call->key, step, proposal.refusal);
+	else if (step->kind == STEP_CHANGE && proposal_is_changing(&record))
+		answer_busy(step);
 	else if (step->kind == STEP_CHANGE)
 		grant(call, asked, step);
 	else

@@ -83,7 +83,7 @@ enum
 
 #define RECORD_COLUMNS		COL_EVIDENCE_HEAD
 #define OPERATION_COLUMNS	6
-#define MAX_KEY_COLUMNS		4
+#define MAX_KEY_COLUMNS		6
 
 #define COLUMN_LIST \
 	"organization, task_id, tool_call_id, tool_server, tool_name, " \
@@ -471,14 +471,14 @@ key_scan_end(KeyScan *look)
 }
 
 /*
- * Looks up a key with a dirty snapshot.  Returns false where nobody was seen,
- * which is no proof.  values gets the columns where it is not NULL, and *open
- * whether the row is of, or being changed by, an open transaction of somebody
- * else.
+ * Looks up a key with a dirty snapshot.  STORE_ABSENT, where nobody was seen,
+ * is no proof.  STORE_UNCOMMITTED is a row of an open transaction of somebody
+ * else; *changing tells whether such a one has inserted, updated or deleted
+ * it.  values gets the columns where it is not NULL.
  */
-static bool
+static StoreLook
 dirty_look(Relation rel, int nkeys, const char *const *keys,
-		   Datum *values, bool *nulls, bool *open)
+		   Datum *values, bool *nulls, bool *changing)
 {
 	SnapshotData snapshot;
 	KeyScan		look;
@@ -486,10 +486,10 @@ dirty_look(Relation rel, int nkeys, const char *const *keys,
 
 	InitDirtySnapshot(snapshot);
 	found = key_scan_begin(&look, rel, nkeys, keys, &snapshot);
+	*changing = found && (TransactionIdIsValid(snapshot.xmin) ||
+						  TransactionIdIsValid(snapshot.xmax));
 	if (found)
 	{
-		*open = TransactionIdIsValid(snapshot.xmin) ||
-			TransactionIdIsValid(snapshot.xmax);
 		if (values != NULL)
 		{
 			slot_getallattrs(look.slot);
@@ -501,7 +501,9 @@ dirty_look(Relation rel, int nkeys, const char *const *keys,
 		}
 	}
 	key_scan_end(&look);
-	return found;
+	if (!found)
+		return STORE_ABSENT;
+	return TransactionIdIsValid(snapshot.xmin) ? STORE_UNCOMMITTED : STORE_FOUND;
 }
 
 /*
@@ -623,7 +625,8 @@ store_look(const ClaimKey *key, ClaimRecord *record)
 			record_from_result(&scope, 0, record);
 		query_end(&scope);
 	}
-	else if (dirty_look(rel, 3, keys, dirty, dirty_nulls, &open))
+	else if (dirty_look(rel, 3, keys, dirty, dirty_nulls,
+						&open) != STORE_ABSENT)
 		found = read_current_record(rel, keys, record);
 	table_close(rel, AccessShareLock);
 	if (found)
@@ -839,7 +842,7 @@ store_operation_look(const ClaimRecord *record, ClaimKey *owner)
 	keys[2] = record->tool_name;
 	keys[3] = record->operation_id;
 	if (plain)
-		there = dirty_look(rel, 4, keys, NULL, NULL, &open);
+		there = dirty_look(rel, 4, keys, NULL, NULL, &open) != STORE_ABSENT;
 	table_close(rel, AccessShareLock);
 	if (plain && !there)
 		return STORE_ABSENT;
@@ -935,23 +938,26 @@ store_insert_row(const char *table, Datum *values, bool *nulls)
 }
 
 /*
- * Does anybody, in whatever transaction, have a proposal for the pair?  May
- * only miss one whose transaction begins to insert it after this look.
+ * Has anybody, in whatever transaction, a proposal for the pair?  May only
+ * miss one whose transaction begins to insert it after this look.
  */
-bool
-store_proposal_there(const ClaimKey *key)
+StoreLook
+store_proposal_look(const ClaimKey *key)
 {
 	Relation	rel = table_open(query_table("proposal_records"), AccessShareLock);
 	const char *keys[3];
-	bool		there;
-	bool		open;
+	StoreLook	look = STORE_ABSENT;
+	bool		changing;
 
 	keys[0] = key->organization;
 	keys[1] = key->task_id;
 	keys[2] = key->tool_call_id;
 	if (is_plain(rel))
-		there = RelationGetNumberOfBlocks(rel) > 0 &&
-			dirty_look(rel, 3, keys, NULL, NULL, &open);
+	{
+		/* most installations have none at all */
+		if (RelationGetNumberOfBlocks(rel) > 0)
+			look = dirty_look(rel, 3, keys, NULL, NULL, &changing);
+	}
 	else
 	{
 		QueryScope	scope;
@@ -959,10 +965,27 @@ store_proposal_there(const ClaimKey *key)
 
 		query_key_arguments(key, values);
 		query_begin(&scope);
-		there = query_run(&proposal_there_query, values, NULL,
-						  GetLatestSnapshot()) > 0;
+		if (query_run(&proposal_there_query, values, NULL,
+					  GetLatestSnapshot()) > 0)
+			look = STORE_FOUND;
 		query_end(&scope);
 	}
 	table_close(rel, AccessShareLock);
-	return there;
+	return look;
+}
+
+/*
+ * Is an open transaction of somebody just inserting, updating or deleting the
+ * row with this primary key?  Locks nothing.
+ */
+bool
+store_is_changing(const char *table, int nkeys, const char *const *keys)
+{
+	Relation	rel = table_open(query_table(table), AccessShareLock);
+	bool		changing = false;
+
+	if (is_plain(rel))
+		(void) dirty_look(rel, nkeys, keys, NULL, NULL, &changing);
+	table_close(rel, AccessShareLock);
+	return changing;
 }

@@ -42,7 +42,9 @@ extern List *store_find_by_effect_key(const char *organization,
 									  const char *effect_key);
 
 extern bool store_insert_row(const char *table, Datum *values, bool *nulls);
-extern bool store_proposal_there(const ClaimKey *key);
+extern StoreLook store_proposal_look(const ClaimKey *key);
+extern bool store_is_changing(const char *table, int nkeys,
+							  const char *const *keys);
 
 extern StoreLook store_operation_look(const ClaimRecord *record,
 									  ClaimKey *owner);

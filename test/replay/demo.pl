@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # The main job of tool_claims, told with a small refund business: tool calls that
 # are delivered twice, at once, with changed input, and by workers that die
-# half-way.  Runs on the server in the PG* environment, as a superuser, in a
+# half-way; and refunds that a person has to allow first.  Runs on the server in the PG* environment, as a superuser, in a
 # database of its own.  The exit status tells whether the books balance.
 use strict;
 use warnings;
@@ -30,6 +30,7 @@ eval {
 	outside_twice();
 	dies_outside();
 	reconcile();
+	needs_a_person();
 	$balanced = close_books();
 	show_timeline();
 	1;
@@ -39,7 +40,7 @@ $owner->disconnect;
 eval {
 	my $dbh = connect_as('postgres', 'demo', 'postgres');
 	$dbh->do("DROP DATABASE $database");
-	$dbh->do('DROP ROLE shop_worker, shop_clerk');
+	$dbh->do('DROP ROLE shop_agent, shop_clerk, shop_manager, shop_worker');
 };
 exit($balanced ? 0 : 1);
 
@@ -75,8 +76,7 @@ sub open_shop
 	my $dbh = connect_as('postgres', 'demo', 'postgres');
 	$dbh->do('SET client_min_messages = warning');
 	$dbh->do("DROP DATABASE IF EXISTS $database");
-	$dbh->do('DROP ROLE IF EXISTS shop_worker');
-	$dbh->do('DROP ROLE IF EXISTS shop_clerk');
+	$dbh->do("DROP ROLE IF EXISTS shop_$_") for qw(agent clerk manager worker);
 	$dbh->do("CREATE DATABASE $database");
 	$dbh->disconnect;
 
@@ -88,11 +88,26 @@ CREATE ROLE shop_worker LOGIN
 --
 CREATE ROLE shop_clerk LOGIN
 --
+CREATE ROLE shop_agent LOGIN
+--
+CREATE ROLE shop_manager LOGIN
+--
 SELECT tool_claims.grant_duty('shop_worker', 'worker')
 --
 SELECT tool_claims.grant_duty('shop_clerk', 'reconciler')
 --
+SELECT tool_claims.grant_duty('shop_agent', 'proposer')
+--
+SELECT tool_claims.grant_duty('shop_manager', 'approver')
+--
+SELECT tool_claims.add_approver('shop_manager')
+--
+CREATE FUNCTION approvals(input json) RETURNS integer LANGUAGE sql IMMUTABLE AS
+	$$ SELECT CASE WHEN (input ->> 'amount')::numeric > 100 THEN 1 ELSE 0 END $$
+--
 SELECT tool_claims.set_tool_policy('*', log => 'all')
+--
+SELECT tool_claims.set_tool_policy('pay_out', log => 'all', approval_rule => 'public.approvals(json)')
 --
 CREATE TABLE asked (task_id text, tool_call_id text, amount numeric(10, 2), note text)
 --
@@ -416,6 +431,58 @@ sub reconcile
 	say('worker B is refused: ' . refused($late), 'So it does not pay.');
 }
 
+# what a worker is told who asks for an approved payment
+sub reserve
+{
+	my ($name, $execution, $amount) = @_;
+
+	return worker($name)->selectrow_hashref(
+		q{SELECT * FROM tool_claims.reserve('order-1006', 'call-1', $1, 'pay_out', $2, 'agent', lease => '10 s')},
+		undef, $execution, qq({"amount": $amount}));
+}
+
+sub told
+{
+	my ($name, $answer) = @_;
+
+	return "worker $name: told " . join ', ', grep { defined } qq("$answer->{outcome}"), @$answer{qw(reason result)};
+}
+
+sub needs_a_person
+{
+	chapter('A refund above the limit (paid out)');
+	agent_asks('order-1006', 'call-1', 250.00, 'paid out');
+	say('More than 100.00 needs a yes of the manager.  The agent asks to pay out 250.00',
+		'for order 1006.');
+	say(told('A', claim(worker('A'), 'order-1006', 'call-1', '{"amount": 250.00}')));
+
+	my $agent = connect_as($database, 'agent', 'shop_agent');
+	my ($state) = $agent->selectrow_array(
+		q{SELECT state FROM tool_claims.propose('order-1006', 'call-1', 'pay_out', '{"amount": 250.00}', 'agent', summary => 'arrived broken')});
+	say('', "So the agent proposes it.  It is $state, and nothing is paid.  The manager",
+		'opens the inbox, and looks at the whole action.', '');
+
+	my $manager = connect_as($database, 'manager', 'shop_manager');
+	my ($task, $call) = $manager->selectrow_array('SELECT task_id, tool_call_id FROM tool_claims.inbox');
+	my $action = $manager->selectrow_hashref('SELECT * FROM tool_claims.review($1, $2)', undef, $task, $call);
+	say("$action->{task_id}: $action->{actor} asks for $action->{tool_name} $action->{input} (\"$action->{summary}\")");
+	($state) = $manager->selectrow_array('SELECT state FROM tool_claims.approve($1, $2, $3)',
+		undef, $task, $call, $action->{binding_digest});
+	say("The manager says yes to exactly this: $state.", '');
+
+	my ($execution) = worker('B')->selectrow_array('SELECT execution_id FROM tool_claims.ready');
+	say('Worker B takes it from the list of what is ready, but asks for 2500.00.', told('B', reserve('B', $execution, '2500.00')));
+
+	say('', 'Worker A asks for what was approved, and worker C for the same once more.');
+	my $claim = reserve('A', $execution, '250.00');
+	pay($claim->{effect_key}, '250.00', 'A');
+	my ($outcome) = worker('A')->selectrow_array(
+		q{SELECT outcome FROM tool_claims.complete('order-1006', 'call-1', '{"paid": 250.00, "by": "worker A"}', $1)},
+		undef, $claim->{attempt});
+	say("worker A: $claim->{outcome}, paid, $outcome", told('C', reserve('C', $execution, '250.00')),
+		'', 'One yes, for one exact action, used once.');
+}
+
 # close_books(): prints the books of both sides; returns whether they balance
 sub close_books
 {
@@ -449,7 +516,7 @@ SQL
 		(map { sprintf $line, @$_{qw(task_id note asked times paid state)} } @$rows),
 		sprintf('%-26s %9s %16s', 'sum', $asked, $given), '');
 
-	my $good = @$rows == 5 && $asked == $given && !grep { !$_->{good} } @$rows;
+	my $good = @$rows == 6 && $asked == $given && !grep { !$_->{good} } @$rows;
 	say($good ? 'The books balance: each refund was given once.' : 'THE BOOKS DO NOT BALANCE.');
 	return $good;
 }
