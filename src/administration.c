@@ -403,9 +403,12 @@ Datum
 tc_max_attempts(PG_FUNCTION_ARGS)
 {
 	ClaimPolicy policy;
+	const char *organization = text_to_cstring(PG_GETARG_TEXT_PP(0));
 
-	policy_of(text_to_cstring(PG_GETARG_TEXT_PP(0)),
-			  text_to_cstring(PG_GETARG_TEXT_PP(1)),
+	if (!settings_all_organizations() &&
+		strcmp(organization, settings_organization()) != 0)
+		PG_RETURN_NULL();
+	policy_of(organization, text_to_cstring(PG_GETARG_TEXT_PP(1)),
 			  text_to_cstring(PG_GETARG_TEXT_PP(2)), &policy);
 	if (policy.max_attempts == 0)
 		PG_RETURN_NULL();
@@ -811,7 +814,8 @@ prune_proposals(SavedQuery *query, Datum *values, bool tombstones)
 		EventRow	row;
 
 		CHECK_FOR_INTERRUPTS();
-		if (proposal_lock(&keys[i], STORE_SKIP, &record) != STORE_LOCKED)
+		if (proposal_lock(&keys[i], STORE_SKIP, &record) != STORE_LOCKED ||
+			event_log_in_flight(&keys[i]))
 			continue;
 		if (tombstones)
 		{
@@ -908,7 +912,8 @@ tc_prune(PG_FUNCTION_ARGS)
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextReset(row_context);
 		show_progress("prune", i, count);
-		if (store_lock(&keys[i], STORE_SKIP, &stored) != STORE_LOCKED)
+		if (store_lock(&keys[i], STORE_SKIP, &stored) != STORE_LOCKED ||
+			event_log_in_flight(&keys[i]))
 			continue;
 		if (tombstones)
 			retire(&stored);
@@ -1071,7 +1076,7 @@ static SavedQuery timeline_query = {
 	"CASE WHEN e.detail IS NULL THEN '(redacted)' ELSE "
 	"pg_catalog.concat_ws(', ', e.detail ->> 'reason', "
 	"'finding ' || (e.detail ->> 'finding'), e.detail ->> 'text', "
-	"e.detail ->> 'message', 'ref ' || (e.detail ->> 'external_ref'), "
+	"e.detail ->> 'message', e.detail ->> 'comment', 'ref ' || (e.detail ->> 'external_ref'), "
 	"'evidence ' || (e.detail ->> 'evidence'), "
 	"'was ' || (e.detail ->> 'state')) END AS note "
 	"FROM tool_claims.events e WHERE "
@@ -1104,6 +1109,16 @@ static SavedQuery timeline_query = {
 	"ELSE ' of server ' || r.tool_server END, "
 	"tool_claims.state_now(r.state, r.leased, r.reacquire, r.dispatched_at, "
 	"r.lease_expires_at), r.attempt) AS text_line FROM record r UNION ALL "
+	"SELECT 0, pg_catalog.format('task %s, call %s: tool %s%s, proposal %s', "
+	"p.task_id, p.tool_call_id, p.tool_name, "
+	"CASE WHEN p.tool_server OPERATOR(pg_catalog.=) '' THEN '' "
+	"ELSE ' of server ' || p.tool_server END, "
+	"tool_claims.proposal_state_now(p.state, p.expires_at)) "
+	"FROM tool_claims.proposal_records p WHERE "
+	"p.organization OPERATOR(pg_catalog.=) $1 AND "
+	"p.task_id OPERATOR(pg_catalog.=) $2 AND "
+	"p.tool_call_id OPERATOR(pg_catalog.=) $3 AND "
+	"NOT EXISTS (SELECT 1 FROM record) UNION ALL "
 	"SELECT d.line, pg_catalog.rtrim(pg_catalog.format('%s  %s  %s %s  %s  %s', "
 	"pg_catalog.to_char(d.at, 'YYYY-MM-DD HH24:MI:SS.MS'), "
 	"pg_catalog.lpad(CASE WHEN d.step IS NULL THEN '' ELSE '+' || "

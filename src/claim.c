@@ -491,6 +491,7 @@ finish(ClaimStep *step, ClaimState state, ClaimEnding ending, TimestampTz now)
 	next->state = state;
 	next->ended_by = ending;
 	next->request_id = NULL;
+	next->redacted = NULL;
 	next->finished_at = state == CLAIM_UNCERTAIN ? CLAIM_NO_TIME : now;
 }
 
@@ -596,7 +597,9 @@ decide_release(const ClaimCall *call, TimestampTz now, ClaimStep *step)
 	{
 		/* a repeated release; the key tells whether it asked for the same */
 		step->answer = record;
-		if (record->ended_by == ENDING_HOLDER &&
+		if (record->ended_by == ENDING_EXPIRY && call->new_effect_key)
+			wrong_state(step, "It has ended with its lease already, and kept its effect key.");
+		else if (record->ended_by == ENDING_HOLDER &&
 			call->new_effect_key !=
 			same_text(record->effect_key,
 					  derive_effect_key(&record->key, record->attempt)))

@@ -199,7 +199,8 @@ typedef struct ClaimCall
 	ClaimKey	key;
 
 	/* who calls */
-	const char *role;			/* effective role as the verb was entered */
+	Oid			role_oid;		/* effective role as the verb was entered */
+	const char *role;			/* its name */
 	const char *session_role;	/* NULL when the same */
 	const char *from;			/* application name and client address */
 	bool		is_holder;		/* role is the holder's, or a member of it */

@@ -465,8 +465,14 @@ tc_state_now(PG_FUNCTION_ARGS)
 	ClaimRecord stored;
 	ClaimRecord now;
 
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
+		PG_RETURN_NULL();
 	memset(&stored, 0, sizeof(stored));
 	stored.state = PG_GETARG_CHAR(0);
+	if (strcmp(claim_state_name(stored.state), "none") == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"%c\" is no state of a claim", PG_GETARG_CHAR(0))));
 	stored.leased = PG_GETARG_BOOL(1);
 	stored.reacquire = PG_GETARG_BOOL(2);
 	stored.dispatched_at = PG_ARGISNULL(3) ? CLAIM_NO_TIME :
@@ -496,5 +502,8 @@ tc_effect_key(PG_FUNCTION_ARGS)
 	record.key.organization = argument_text(fcinfo, 2);
 	record.key.task_id = argument_text(fcinfo, 3);
 	record.key.tool_call_id = argument_text(fcinfo, 4);
+	if (record.effect_key == NULL && record.operation_id == NULL &&
+		(PG_ARGISNULL(2) || PG_ARGISNULL(3) || PG_ARGISNULL(4)))
+		PG_RETURN_NULL();
 	PG_RETURN_TEXT_P(cstring_to_text(claim_effect_key(&record)));
 }

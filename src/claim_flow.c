@@ -76,7 +76,8 @@ claim_caller(ClaimCall *call)
 	const char *address = client_address();
 	const char *name = application_name != NULL ? application_name : "";
 
-	call->role = GetUserNameFromId(GetUserId(), false);
+	call->role_oid = GetUserId();
+	call->role = GetUserNameFromId(call->role_oid, false);
 	call->session_role = GetSessionUserId() == GetUserId() ? NULL :
 		GetUserNameFromId(GetSessionUserId(), false);
 	if (name[0] != '\0' && address != NULL)
@@ -95,7 +96,8 @@ compare_caller(ClaimCall *call, const ClaimRecord *record)
 
 	call->held_here = at_commit_holds(record);
 	call->is_holder = OidIsValid(holder) ?
-		is_member_of_role(GetUserId(), holder) : superuser();
+		is_member_of_role(call->role_oid, holder) :
+		superuser_arg(call->role_oid);
 	if (strcmp(record->held_role, call->role) == 0)
 		call->is_reconciler = false;
 }
@@ -306,6 +308,10 @@ caller_detail(const ClaimStep *step, const ClaimCall *call)
 {
 	const ClaimRecord *record = step->answer;
 
+	if ((record == NULL || record->tool_name == NULL) && call->tool_name != NULL)
+		return psprintf("Task \"%s\", call \"%s\", tool \"%s\" of server \"%s\", no record yet.",
+						call->key.task_id, call->key.tool_call_id,
+						call->tool_name, call->tool_server);
 	if (record == NULL || record->tool_name == NULL)
 		return psprintf("Task \"%s\", call \"%s\": no record in organization \"%s\".",
 						call->key.task_id, call->key.tool_call_id,

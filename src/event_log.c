@@ -34,6 +34,7 @@
 #include "event_log.h"
 #include "query.h"
 #include "settings.h"
+#include "store.h"
 
 PG_FUNCTION_INFO_V1(tc_events_guard);
 PG_FUNCTION_INFO_V1(tc_evidence);
@@ -88,9 +89,8 @@ static SavedQuery delete_query = {
 	4, {TEXTOID, TEXTOID, TEXTOID, BYTEAOID}
 };
 
-/* chains of keys that never had a record: refused calls */
-static SavedQuery delete_orphans_query = {
-	"DELETE FROM tool_claims.events e USING ("
+/* keys that have old events and never had a record: refused calls */
+static SavedQuery orphans_query = {
 	"SELECT o.organization, o.task_id, o.tool_call_id "
 	"FROM tool_claims.events o "
 	"WHERE ($1 OPERATOR(pg_catalog.=) '*' OR "
@@ -104,10 +104,7 @@ static SavedQuery delete_orphans_query = {
 	"r.task_id OPERATOR(pg_catalog.=) o.task_id AND "
 	"r.tool_call_id OPERATOR(pg_catalog.=) o.tool_call_id) "
 	"GROUP BY o.organization, o.task_id, o.tool_call_id "
-	"HAVING pg_catalog.max(o.at) OPERATOR(pg_catalog.<) $2 LIMIT $3) k "
-	"WHERE e.organization OPERATOR(pg_catalog.=) k.organization AND "
-	"e.task_id OPERATOR(pg_catalog.=) k.task_id AND "
-	"e.tool_call_id OPERATOR(pg_catalog.=) k.tool_call_id",
+	"HAVING pg_catalog.max(o.at) OPERATOR(pg_catalog.<) $2 LIMIT $3",
 	3, {TEXTOID, TIMESTAMPTZOID, INT4OID}
 };
 
@@ -482,15 +479,12 @@ event_log_write(const EventRow *row)
 /* ----- the guard, and what passes it ----- */
 
 static uint64
-run_past_guard(SavedQuery *query, Datum *values, bool by_key)
+run_past_guard(SavedQuery *query, Datum *values)
 {
 	QueryScope	scope;
 	uint64		rows = 0;
 
-	if (by_key)
-		query_begin(&scope);
-	else
-		query_begin_scan(&scope);
+	query_begin(&scope);
 	guard_open = true;
 	PG_TRY();
 	{
@@ -512,7 +506,7 @@ event_log_redact(const ClaimKey *key)
 	Datum		values[3];
 
 	query_key_arguments(key, values);
-	(void) run_past_guard(&redact_query, values, true);
+	(void) run_past_guard(&redact_query, values);
 }
 
 /* deletes the events of a key, all but one where keep is given */
@@ -525,20 +519,55 @@ event_log_delete(const ClaimKey *key, const EventRow *keep)
 	memset(&nothing, 0, sizeof(nothing));
 	query_key_arguments(key, values);
 	values[3] = query_digest_argument(keep != NULL ? &keep->hash : &nothing);
-	(void) run_past_guard(&delete_query, values, true);
+	(void) run_past_guard(&delete_query, values);
 }
 
-/* deletes old events of keys that have no record */
+/*
+ * Is an open transaction of somebody just writing an event of the key?  It may
+ * continue one that is about to be deleted.
+ */
+bool
+event_log_in_flight(const ClaimKey *key)
+{
+	const char *keys[3];
+
+	keys[0] = key->organization;
+	keys[1] = key->task_id;
+	keys[2] = key->tool_call_id;
+	return store_any_changing("events", "events_key_idx", 3, keys);
+}
+
+/* deletes old events of keys that have no record; returns how many keys */
 int
 event_log_delete_orphans(const char *organization, TimestampTz before,
 						 int max_rows)
 {
+	QueryScope	scope;
 	Datum		values[3];
+	ClaimKey   *keys;
+	uint64		count;
+	int			done = 0;
 
 	values[0] = CStringGetTextDatum(organization);
 	values[1] = TimestampTzGetDatum(before);
 	values[2] = Int32GetDatum(max_rows);
-	return (int) run_past_guard(&delete_orphans_query, values, false);
+	query_begin_scan(&scope);
+	count = query_run(&orphans_query, values, NULL, InvalidSnapshot);
+	keys = query_keys(&scope, count);
+	query_end(&scope);
+	for (uint64 i = 0; i < count; i++)
+	{
+		ClaimRecord record;
+
+		/* a record of an open transaction stands on these events */
+		if (store_look(&keys[i], &record) != STORE_ABSENT ||
+			store_proposal_look(&keys[i]) != STORE_ABSENT ||
+			event_log_in_flight(&keys[i]))
+			continue;
+		event_log_delete(&keys[i], NULL);
+		done++;
+	}
+	return done;
 }
 
 /* the statement trigger of the table events */
@@ -639,7 +668,7 @@ load_chain(const ClaimKey *key, Chain *chain)
 	/* one snapshot: a record that is just changing must fit its chain */
 	query_key_arguments(key, values);
 	query_begin(&scope);
-	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	chain->count = query_run(&chain_query, values, NULL, snapshot);
 	old = MemoryContextSwitchTo(scope.caller);
 	chain->rows = palloc_extended((chain->count + 1) * sizeof(EventRow),
@@ -685,7 +714,7 @@ verify_content(const Chain *chain, const EventRow *row, Verdict *verdict)
 	}
 	for (uint64 i = 0; i < chain->count; i++)
 		if (strcmp(chain->rows[i].kind, "redacted") == 0 &&
-			chain->rows[i].seq > row->seq)
+			(chain->rows[i].seq > row->seq || !kind_changes(row->kind)))
 			return true;
 	return broken(verdict, row->seq, "detail is missing without a redaction");
 }

@@ -33,6 +33,7 @@ extern void event_log_prepare(EventRow *row, const ClaimKey *key,
 extern void event_log_write(const EventRow *row);
 extern void event_log_redact(const ClaimKey *key);
 extern void event_log_delete(const ClaimKey *key, const EventRow *keep);
+extern bool event_log_in_flight(const ClaimKey *key);
 extern int	event_log_delete_orphans(const char *organization,
 									 TimestampTz before, int max_rows);
 

@@ -204,13 +204,14 @@ tc_execute(PG_FUNCTION_ARGS)
 	if (step.outcome != OUTCOME_ACQUIRED)
 		raise_outcome(&step, &call);
 
+	/* the caller is who entered the verb, whatever the handler does */
+	claim_caller(&completion);
 	result = run_handler(handler, result_type, &call);
 
 	completion.key = call.key;
 	completion.has_attempt = true;
 	completion.attempt = step.next.attempt;
 	completion.result = result;
-	claim_caller(&completion);
 	claim_change(&completion, &step);
 	if (result == NULL)
 		PG_RETURN_NULL();

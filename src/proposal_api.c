@@ -239,6 +239,17 @@ proposal_write_recovered(const ClaimKey *key)
 
 /* ----- what a decision rests on ----- */
 
+static int
+count_registrations(List *voters)
+{
+	ListCell   *cell;
+	int			count = 0;
+
+	foreach(cell, voters)
+		count += list_length(((Voter *) lfirst(cell))->groups);
+	return count;
+}
+
 /*
  * Looks up who has voted and may vote, and the policy as it is.  With a
  * skipping lock, returns false where somebody is just changing it.
@@ -257,20 +268,15 @@ proposal_gather(const ProposalRecord *record, ProposalCall *call, bool lock,
 	}
 	call->eligible = own != NIL;
 	call->groups = own != NIL ? ((Voter *) linitial(own))->groups : NIL;
-	call->voters = proposal_voters(record, lock, wait);
-	if (lock && wait == STORE_SKIP)
-	{
-		int			registrations = 0;
-		int			locked = 0;
-		ListCell   *cell;
 
-		foreach(cell, call->voters)
-			locked += list_length(((Voter *) lfirst(cell))->groups);
-		foreach(cell, proposal_voters(record, false, wait))
-			registrations += list_length(((Voter *) lfirst(cell))->groups);
-		if (locked < registrations)
-			return false;
-	}
+	/* to say no rests on nobody else, and waits for nobody else */
+	if (call->verb != PROPOSAL_APPROVE && call->verb != PROPOSAL_RESERVE)
+		lock = false;
+	call->voters = proposal_voters(record, lock, wait);
+	if (lock && wait == STORE_SKIP &&
+		count_registrations(call->voters) <
+		count_registrations(proposal_voters(record, false, wait)))
+		return false;
 	return proposal_policy(record, lock, wait, &call->policy_version,
 						   &call->policy_source);
 }

@@ -146,7 +146,7 @@ insert_identity(Datum *identity)
 	values[COL_SINCE] = TimestampTzGetDatum(clock_now());
 	nulls[COL_CHANGED_FROM] = nulls[COL_ACCEPTED_AT] =
 		nulls[COL_ACCEPTED_BY] = true;
-	(void) store_insert_row("server_identity", values, nulls);
+	(void) store_insert_row("server_identity", COLUMNS, values, nulls);
 }
 
 /* looks at the row, and writes down what is new; never waits for others */

@@ -691,6 +691,10 @@ tc_gate_verdict_now(PG_FUNCTION_ARGS)
 {
 	Gate		gate = {.verdict = PG_GETARG_CHAR(0)};
 
+	if (verdict_name(gate.verdict) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"%c\" is no verdict of a gate", PG_GETARG_CHAR(0))));
 	gate.deadline = PG_GETARG_TIMESTAMPTZ(1);
 	gate_as_of(&gate, clock_now());
 	return enum_datum(get_fn_expr_rettype(fcinfo->flinfo),

@@ -179,6 +179,10 @@ tc_proposal_state_now(PG_FUNCTION_ARGS)
 
 	memset(&stored, 0, sizeof(stored));
 	stored.state = PG_GETARG_CHAR(0);
+	if (strcmp(proposal_state_name(stored.state), "none") == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"%c\" is no state of a proposal", PG_GETARG_CHAR(0))));
 	stored.bound.expires_at = PG_GETARG_TIMESTAMPTZ(1);
 	(void) proposal_as_of(&stored, clock_now(), &now);
 	return enum_datum(get_fn_expr_rettype(fcinfo->flinfo),

@@ -30,6 +30,10 @@ int			tc_max_lease = 3600 * 1000;
 static char *tc_organization = NULL;
 static bool organization_refused = false;
 
+/* while the variable is being defined: was what the client asked for set? */
+static const char *asked_organization = NULL;
+static bool asked_was_set = false;
+
 typedef enum RequireOrganization
 {
 	REQUIRE_OFF,
@@ -63,7 +67,6 @@ static int	stop_after_recovery = false;
 static LocalTransactionId organization_set_in = InvalidLocalTransactionId;
 
 PG_FUNCTION_INFO_V1(tc_session_organization);
-PG_FUNCTION_INFO_V1(tc_organization_visible);
 
 static bool
 check_organization(char **newval, void **extra, GucSource source)
@@ -74,6 +77,9 @@ check_organization(char **newval, void **extra, GucSource source)
 							MAX_KEY_BYTES);
 		return false;
 	}
+	if (source != PGC_S_DEFAULT && asked_organization != NULL &&
+		strcmp(*newval, asked_organization) == 0)
+		asked_was_set = true;
 	*extra = guc_malloc(LOG, sizeof(LocalTransactionId));
 	if (*extra == NULL)
 		return false;
@@ -99,7 +105,8 @@ void
 settings_define(void)
 {
 	const char *value = GetConfigOption("tool_claims.organization", true, false);
-	char	   *asked = value != NULL ? pstrdup(value) : NULL;
+
+	asked_organization = value != NULL ? pstrdup(value) : NULL;
 
 	DefineCustomEnumVariable("tool_claims.after_recovery",
 							 "What happens after a promotion or restore of the server.",
@@ -140,8 +147,8 @@ settings_define(void)
 							 PGC_SUSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("tool_claims");
 
-	if (asked != NULL && strcmp(asked, tc_organization) != 0)
-		organization_refused = true;
+	organization_refused = asked_organization != NULL && !asked_was_set;
+	asked_organization = NULL;
 }
 
 /* the session's organization, '*' where it looks at all of them */
@@ -194,17 +201,4 @@ Datum
 tc_session_organization(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_TEXT_P(cstring_to_text(settings_organization()));
-}
-
-/* tool_claims.organization_visible(organization text) returns boolean */
-Datum
-tc_organization_visible(PG_FUNCTION_ARGS)
-{
-	text	   *organization = PG_GETARG_TEXT_PP(0);
-	const char *own = settings_organization();
-
-	if (settings_all_organizations())
-		PG_RETURN_BOOL(true);
-	PG_RETURN_BOOL(VARSIZE_ANY_EXHDR(organization) == strlen(own) &&
-				   memcmp(VARDATA_ANY(organization), own, strlen(own)) == 0);
 }

@@ -393,17 +393,26 @@ record_from_result(const QueryScope *scope, uint64 i, ClaimRecord *record)
 
 /* ----- the direct way ----- */
 
-/*
- * Can rows of the table be inserted through the access methods?  The guard of
- * an append-only table is no insert trigger and does not stand in the way.
- */
+/* can rows of the table be looked up through the access methods? */
 static bool
-is_plain(Relation rel)
+is_local(Relation rel)
 {
 	return rel->rd_rel->relkind == RELKIND_RELATION &&
 		rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
 		!rel->rd_rel->relispartition &&
-		!rel->rd_rel->relhassubclass &&
+		!rel->rd_rel->relhassubclass;
+}
+
+/*
+ * Can rows of the table be written and read whole through the access methods
+ * as well?  It must have the columns that the install script gave it.  The
+ * guard of an append-only table is no insert trigger and does not stand in
+ * the way.
+ */
+static bool
+is_plain(Relation rel, int natts)
+{
+	return is_local(rel) && rel->rd_att->natts == natts &&
 		!rel->rd_rel->relrowsecurity &&
 		rel->rd_rules == NULL &&
 		(rel->trigdesc == NULL ||
@@ -436,7 +445,7 @@ copy_inline(TupleDesc descriptor, Datum *values, bool *nulls)
 	}
 }
 
-/* a look-up of one key in the primary key of a table */
+/* a look-up of one key in an index of a table */
 typedef struct KeyScan
 {
 	Relation	index;
@@ -447,10 +456,10 @@ typedef struct KeyScan
 
 /* true where a row was found; it stands in the slot until the end */
 static bool
-key_scan_begin(KeyScan *look, Relation rel, int nkeys,
+key_scan_begin(KeyScan *look, Relation rel, Oid index, int nkeys,
 			   const char *const *keys, Snapshot snapshot)
 {
-	look->index = index_open(tc_primary_key_index(rel), AccessShareLock);
+	look->index = index_open(index, AccessShareLock);
 	look->slot = table_slot_create(rel, NULL);
 	for (int i = 0; i < nkeys; i++)
 		ScanKeyEntryInitialize(&look->keys[i], 0, i + 1,
@@ -485,7 +494,8 @@ dirty_look(Relation rel, int nkeys, const char *const *keys,
 	bool		found;
 
 	InitDirtySnapshot(snapshot);
-	found = key_scan_begin(&look, rel, nkeys, keys, &snapshot);
+	found = key_scan_begin(&look, rel, tc_primary_key_index(rel), nkeys, keys,
+						   &snapshot);
 	*changing = found && (TransactionIdIsValid(snapshot.xmin) ||
 						  TransactionIdIsValid(snapshot.xmax));
 	if (found)
@@ -519,7 +529,8 @@ read_record(Relation rel, const char *const *keys, Snapshot snapshot,
 
 	snapshot = RegisterSnapshot(snapshot);
 	PushActiveSnapshot(snapshot);
-	found = key_scan_begin(&look, rel, 3, keys, snapshot);
+	found = key_scan_begin(&look, rel, tc_primary_key_index(rel), 3, keys,
+						   snapshot);
 	if (found)
 	{
 		*tid = look.slot->tts_tid;
@@ -613,7 +624,7 @@ store_look(const ClaimKey *key, ClaimRecord *record)
 	keys[0] = key->organization;
 	keys[1] = key->task_id;
 	keys[2] = key->tool_call_id;
-	if (!is_plain(rel))
+	if (!is_plain(rel, RECORD_COLUMNS))
 	{
 		QueryScope	scope;
 		Datum		values[3];
@@ -688,7 +699,7 @@ store_insert(const ClaimRecord *record)
 	Relation	rel = table_open(query_table("claim_records"), RowExclusiveLock);
 	bool		inserted;
 
-	if (is_plain(rel))
+	if (is_plain(rel, RECORD_COLUMNS))
 	{
 		Datum		values[RECORD_COLUMNS];
 		bool		nulls[RECORD_COLUMNS];
@@ -830,7 +841,7 @@ store_operation_look(const ClaimRecord *record, ClaimKey *owner)
 {
 	Relation	rel = table_open(query_table("operations"), AccessShareLock);
 	const char *keys[4];
-	bool		plain = is_plain(rel);
+	bool		plain = is_local(rel);
 	bool		there = false;
 	bool		open = false;
 	bool		found;
@@ -880,7 +891,7 @@ store_operation_insert(const ClaimRecord *record)
 	bool		inserted;
 
 	operation_arguments(record, values);
-	if (is_plain(rel))
+	if (is_plain(rel, OPERATION_COLUMNS))
 		inserted = insert_unless_there(rel, values, nulls);
 	else
 	{
@@ -928,10 +939,11 @@ store_operation_delete(const ClaimRecord *record)
  * whoever has it.
  */
 bool
-store_insert_row(const char *table, Datum *values, bool *nulls)
+store_insert_row(const char *table, int natts, Datum *values, bool *nulls)
 {
 	Relation	rel = table_open(query_table(table), RowExclusiveLock);
-	bool		inserted = insert_unless_there(rel, values, nulls);
+	bool		inserted = is_plain(rel, natts) &&
+		insert_unless_there(rel, values, nulls);
 
 	table_close(rel, NoLock);
 	return inserted;
@@ -952,7 +964,7 @@ store_proposal_look(const ClaimKey *key)
 	keys[0] = key->organization;
 	keys[1] = key->task_id;
 	keys[2] = key->tool_call_id;
-	if (is_plain(rel))
+	if (is_local(rel))
 	{
 		/* most installations have none at all */
 		if (RelationGetNumberOfBlocks(rel) > 0)
@@ -984,8 +996,41 @@ store_is_changing(const char *table, int nkeys, const char *const *keys)
 	Relation	rel = table_open(query_table(table), AccessShareLock);
 	bool		changing = false;
 
-	if (is_plain(rel))
+	if (is_local(rel))
 		(void) dirty_look(rel, nkeys, keys, NULL, NULL, &changing);
+	table_close(rel, AccessShareLock);
+	return changing;
+}
+
+/*
+ * The same for any of the rows that have these keys in an index.  Locks
+ * nothing.
+ */
+bool
+store_any_changing(const char *table, const char *index, int nkeys,
+				   const char *const *keys)
+{
+	Relation	rel = table_open(query_table(table), AccessShareLock);
+	SnapshotData snapshot;
+	KeyScan		look;
+	bool		changing = false;
+
+	if (is_local(rel))
+	{
+		bool		found;
+
+		InitDirtySnapshot(snapshot);
+		found = key_scan_begin(&look, rel, query_table(index), nkeys, keys,
+							   &snapshot);
+		while (found && !changing)
+		{
+			changing = TransactionIdIsValid(snapshot.xmin) ||
+				TransactionIdIsValid(snapshot.xmax);
+			found = index_getnext_slot(look.scan, ForwardScanDirection,
+									   look.slot);
+		}
+		key_scan_end(&look);
+	}
 	table_close(rel, AccessShareLock);
 	return changing;
 }
