@@ -21,13 +21,13 @@ my $secret = "hmac $canary secret of more than thirty-two bytes";
 my $seed = substr("$canary ed25519 seed" . 'x' x 32, 0, 32);
 my $private = 'steinkauz';
 
-# every server logs as it does by default, and one tells all that it can
 my $node = new_server('secrets', <<'EOS');
 log_min_messages = debug2
 log_error_verbosity = verbose
 log_connections = on
 log_lock_waits = on
 deadlock_timeout = 50ms
+pg_stat_statements.track = all
 shared_preload_libraries = 'pg_stat_statements'
 EOS
 my $admin = session($node);
@@ -39,6 +39,15 @@ foreach my $statement (
 	qw(worker proposer approver approval_service reconciler auditor administrator backup))
 {
 	$admin->do($statement) or BAIL_OUT("$statement: " . $admin->errstr);
+}
+
+# A session that sends its parameters apart from the statement.
+sub binding
+{
+	my $session = session($node, @_);
+
+	$session->{pg_server_prepare} = 1;
+	return $session;
 }
 
 # the canary in every spelling that it could have
@@ -93,7 +102,7 @@ sub failing
 #
 # Keys that are taken, and keys that are not.
 #
-my $keeper = session($node, 'the_administrator');
+my $keeper = binding('the_administrator');
 is(add_key($keeper, 'a', $secret), '00000', 'a key');
 is(add_key($keeper, 'e', $seed, 'ed25519'), '00000', 'an Ed25519 key');
 is(add_key($keeper, 'a', $secret), '23505', 'the same again');
@@ -103,7 +112,7 @@ is(add_key($keeper, 'b', $secret, 'md5'), '22023', 'no such algorithm');
 is(add_key($keeper, '', $secret), '22023', 'no id');
 is(add_key($keeper, 'x' x 513, $secret), '22023', 'too long an id');
 is(add_key($keeper, undef, $secret), '22004', 'id NULL');
-is(add_key(session($node, "the_$_"), 'b', $secret), '42501', "$_ adds none")
+is(add_key(binding("the_$_"), 'b', $secret), '42501', "$_ adds none")
   foreach qw(worker proposer approver approval_service reconciler auditor backup);
 
 $keeper->do('BEGIN READ ONLY');
@@ -120,10 +129,10 @@ $keeper->do('ROLLBACK');
 {
 	$admin->do('BEGIN');
 	$admin->do('LOCK TABLE tool_claims.mark_keys IN SHARE MODE');
-	add_key($keeper, 'c', $secret, undef, 1);
+	my $statement = add_key($keeper, 'c', $secret, undef, 1);
 	my $watcher = session($node);
 	wait_until(sub { wait_event($watcher, $keeper) eq 'relation' }) or die 'it does not wait';
-	sleep 1;
+	wait_until(sub { slurp_file($node->logfile) =~ /still waiting/ }, 10) or die 'the log does not tell';
 	my $seen = join "\n", map { join ' ', map { $_ // '' } @$_ }
 	  @{ $watcher->selectall_arrayref('SELECT query, application_name FROM pg_stat_activity') };
 	like($seen, qr/add_mark_key\(\$1/, 'others see the statement');
@@ -136,7 +145,7 @@ $keeper->do('ROLLBACK');
 
 # two of the same id, one waits for the other
 {
-	my $other = session($node, 'the_administrator');
+	my $other = binding('the_administrator');
 
 	$keeper->do('BEGIN');
 	is(add_key($keeper, 'c', $secret), '00000', 'a key in an open transaction');
@@ -145,15 +154,10 @@ $keeper->do('ROLLBACK');
 	$keeper->do('ROLLBACK');
 }
 
-# what the table itself refuses
-$admin->do('ALTER TABLE tool_claims.mark_keys ADD CONSTRAINT full_up CHECK (key_id <> \'full\')');
-is(add_key($keeper, 'full', $secret), '23514', 'a row that the table refuses');
-$admin->do('ALTER TABLE tool_claims.mark_keys DROP CONSTRAINT full_up');
-
 #
 # Marks that are good, and marks that are not.
 #
-my $worker = session($node, 'the_worker');
+my $worker = binding('the_worker');
 my $content = "{\"to\": \"$private\"}";
 my %mark = map { $_ => value($worker, 'SELECT tool_claims.mark_content(?, ?, ?)', $content, $_, 'out') } qw(a e);
 like($mark{$_}, qr/^tcm1\./, "a mark by $_") foreach qw(a e);
@@ -188,14 +192,12 @@ is(failing($worker, 'SELECT tool_claims.mark_content(?, NULL)', $content), '2200
 # Where it could come out.
 #
 my $log = slurp_file($node->logfile);
-like($log, qr/add_mark_key\(\$1/, 'the log has the statements');
+ok($log =~ /add_mark_key\(\$1/, 'the log has the statements');
 ok(!leaks($log, $canary), 'and no secret');
 ok(!leaks($log, $private), 'nor content');
 ok(!leaks(join("\n", @heard), $canary), 'no answer and no error has a secret');
-unlike(join("\n", grep { /^\w+:  / } @heard), qr/$private/, 'no error has content');
+ok(!(grep { /$private/ } @heard), 'nor content');
 my $statements = join "\n", @{ $admin->selectcol_arrayref('SELECT query FROM pg_stat_statements') };
-like($statements, qr/INSERT INTO tool_claims\.mark_keys/i, 'pg_stat_statements has the statements')
-  if value($admin, 'SHOW pg_stat_statements.track') eq 'all';
 ok(!leaks($statements, $canary), 'pg_stat_statements has no secret');
 
 # one that is given as a literal is a constant to pg_stat_statements
