@@ -264,7 +264,7 @@ load(void)
 						HASH_ELEM | HASH_FUNCTION | HASH_COMPARE |
 						HASH_CONTEXT);
 
-	query_begin(&scope);
+	query_begin_scan(&scope);
 	rows = query_run(&load_query, NULL, NULL, GetLatestSnapshot());
 	old = MemoryContextSwitchTo(cache_context);
 	for (uint64 row = 0; row < rows; row++)

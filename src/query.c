@@ -63,9 +63,8 @@ set_here(const char *name, const char *value)
 							 GUC_ACTION_SAVE, true, 0, false);
 }
 
-/* for statements that look through a table */
-void
-query_begin_scan(QueryScope *scope)
+static void
+begin(QueryScope *scope)
 {
 	Oid			owner = tables_owner();
 
@@ -87,8 +86,20 @@ query_begin_scan(QueryScope *scope)
 void
 query_begin(QueryScope *scope)
 {
-	query_begin_scan(scope);
+	begin(scope);
 	set_here("enable_seqscan", "off");
+}
+
+/*
+ * For statements that look through a table.  Where a table can only be read
+ * as a whole, a plan without sequential scans seems so expensive that it would
+ * be compiled, for longer than it runs.
+ */
+void
+query_begin_scan(QueryScope *scope)
+{
+	begin(scope);
+	set_here("jit", "off");
 }
 
 void

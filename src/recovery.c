@@ -166,7 +166,7 @@ look(TimeLineID timeline)
 	identity[2] = Int64GetDatum(MyDatabaseId);
 	identity[3] = UUIDPGetDatum(incarnation);
 	looked_table = query_table("server_identity");
-	query_begin(&scope);
+	query_begin_scan(&scope);
 	if (query_run(&look_query, identity, NULL, GetLatestSnapshot()) > 0)
 	{
 		HeapTuple	tuple = SPI_tuptable->vals[0];
@@ -221,7 +221,7 @@ find_keys(SavedQuery *query, TimestampTz since, uint64 *count)
 	ClaimKey   *keys;
 
 	values[0] = TimestampTzGetDatum(since);
-	query_begin(&scope);
+	query_begin_scan(&scope);
 	*count = query_run(query, values, NULL, InvalidSnapshot);
 	keys = query_keys(&scope, *count);
 	query_end(&scope);
@@ -263,7 +263,7 @@ tc_accept_recovery(PG_FUNCTION_ARGS)
 	}
 
 	values[0] = CStringGetTextDatum(GetUserNameFromId(GetSessionUserId(), false));
-	query_begin(&scope);
+	query_begin_scan(&scope);
 	query_run(&accept_query, values, NULL, InvalidSnapshot);
 	query_end(&scope);
 	at_commit_durable();

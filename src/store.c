@@ -793,7 +793,10 @@ find(SavedQuery *query, const char *organization, const char *effect_key)
 
 	values[0] = CStringGetTextDatum(organization);
 	values[1] = CStringGetTextDatum(effect_key);
-	query_begin(&scope);
+	if (query == &find_derived_query)
+		query_begin_scan(&scope);
+	else
+		query_begin(&scope);
 	rows = query_run(query, values, NULL, InvalidSnapshot);
 	for (uint64 i = 0; i < rows; i++)
 	{
