@@ -63,6 +63,24 @@
 #define guc_malloc(elevel, size) malloc(size)
 #endif
 
+/* 16 made the look-up of a setting public; before, there is the whole list */
+#include "utils/guc_tables.h"
+
+static inline struct config_generic *
+tc_find_setting(const char *name)
+{
+#if PG_VERSION_NUM < 160000
+	struct config_generic **settings = get_guc_variables();
+
+	for (int i = 0; i < GetNumConfigOptions(); i++)
+		if (strcmp(settings[i]->name, name) == 0)
+			return settings[i];
+	return NULL;
+#else
+	return find_option(name, false, true, 0);
+#endif
+}
+
 /* 17 moved the local transaction id; none outside of a session */
 #include "storage/proc.h"
 #if PG_VERSION_NUM < 170000

@@ -20,12 +20,14 @@
 #include <openssl/x509.h>
 
 #include "access/htup_details.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "port/pg_bswap.h"
 #include "utils/builtins.h"
+#include "utils/memutils.h"
 
 #include "arguments.h"
 #include "at_commit.h"
@@ -206,30 +208,63 @@ append_field(StringInfo framed, const char *data, size_t length)
 	appendBinaryStringInfo(framed, data, (int) length);
 }
 
-static void
-append_text_field(StringInfo framed, const char *value)
+/*
+ * Converts a text between the server's encoding and UTF-8, without an error:
+ * NULL for what the other one does not have.
+ */
+static char *
+try_convert(const char *from, size_t length, bool to_utf8, size_t *converted)
 {
-	char	   *utf8 = pg_server_to_any(value, strlen(value), PG_UTF8);
+	int			server = GetDatabaseEncoding();
+	int			source = to_utf8 ? server : PG_UTF8;
+	int			target = to_utf8 ? PG_UTF8 : server;
+	char	   *to;
+	Oid			conversion;
 
-	append_field(framed, utf8, strlen(utf8));
+	*converted = length;
+	if (server == PG_UTF8 || server == PG_SQL_ASCII)
+		return pg_encoding_verifymbstr(PG_UTF8, from, (int) length) == (int) length ?
+			pnstrdup(from, length) : NULL;
+	conversion = FindDefaultConversionProc(source, target);
+	if (!OidIsValid(conversion) || length > MaxAllocSize / 8)
+		return NULL;
+	to = palloc(length * MAX_CONVERSION_GROWTH + 1);
+	if (pg_do_encoding_conversion_buf(conversion, source, target,
+									  (unsigned char *) from, (int) length,
+									  (unsigned char *) to,
+									  (int) length * MAX_CONVERSION_GROWTH + 1,
+									  true) != (int) length)
+		return NULL;
+	*converted = strlen(to);
+	return to;
 }
 
-/* the bytes that are signed */
-static void
+static bool
+append_text_field(StringInfo framed, const char *value, size_t length)
+{
+	size_t		converted;
+	char	   *utf8 = try_convert(value, length, true, &converted);
+
+	if (utf8 != NULL)
+		append_field(framed, utf8, converted);
+	return utf8 != NULL;
+}
+
+/* the bytes that are signed; false where a text has no form in UTF-8 */
+static bool
 frame(StringInfo framed, const MarkKey *key, const char *key_id,
 	  const char *organization, const char *context, const text *content)
 {
-	const char *bytes = VARDATA_ANY(content);
-	size_t		length = VARSIZE_ANY_EXHDR(content);
-	char	   *utf8 = pg_server_to_any(bytes, (int) length, PG_UTF8);
+	const char *algorithm = key->is_ed25519 ? "ed25519" : "hmac-sha256";
 
 	initStringInfo(framed);
 	appendBinaryStringInfo(framed, MARK_LABEL, sizeof(MARK_LABEL));
-	append_text_field(framed, key->is_ed25519 ? "ed25519" : "hmac-sha256");
-	append_text_field(framed, key_id);
-	append_text_field(framed, organization);
-	append_text_field(framed, context);
-	append_field(framed, utf8, utf8 == bytes ? length : strlen(utf8));
+	append_field(framed, algorithm, strlen(algorithm));
+	return append_text_field(framed, key_id, strlen(key_id)) &&
+		append_text_field(framed, organization, strlen(organization)) &&
+		append_text_field(framed, context, strlen(context)) &&
+		append_text_field(framed, VARDATA_ANY(content),
+						  VARSIZE_ANY_EXHDR(content));
 }
 
 static bool
@@ -474,6 +509,7 @@ tc_mark_content(PG_FUNCTION_ARGS)
 	StringInfoData mark;
 	unsigned char signature[MAX_SIGNATURE_BYTES];
 	char	   *utf8;
+	size_t		converted;
 
 	require_argument(fcinfo, 0, "content");
 	key_id = argument_key_text(fcinfo, 1, "key_id", KEY_TEXT_FILLED);
@@ -491,7 +527,11 @@ tc_mark_content(PG_FUNCTION_ARGS)
 						   key.state == 'v' ? "It is revoked." :
 						   "It is a public key, which only verifies.")));
 
-	frame(&framed, &key, key_id, organization, context, PG_GETARG_TEXT_PP(0));
+	if (!frame(&framed, &key, key_id, organization, context,
+			   PG_GETARG_TEXT_PP(0)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNTRANSLATABLE_CHARACTER),
+				 errmsg("content, context or key id has a character that UTF-8 does not have")));
 	if (!(key.is_ed25519 ? ed25519_sign(&key, &framed, signature) :
 		  hmac(&key, &framed, signature)))
 		ereport(ERROR,
@@ -499,8 +539,8 @@ tc_mark_content(PG_FUNCTION_ARGS)
 				 errmsg("could not compute a mark")));
 	initStringInfo(&mark);
 	appendStringInfoString(&mark, MARK_PREFIX);
-	utf8 = pg_server_to_any(key_id, strlen(key_id), PG_UTF8);
-	append_base64url(&mark, (unsigned char *) utf8, strlen(utf8));
+	utf8 = try_convert(key_id, strlen(key_id), true, &converted);
+	append_base64url(&mark, (unsigned char *) utf8, converted);
 	appendStringInfoChar(&mark, '.');
 	append_base64url(&mark, signature,
 					 key.is_ed25519 ? ED25519_SIGNATURE_BYTES : HMAC_BYTES);
@@ -516,6 +556,7 @@ read_mark(const char *mark, char **key_id, unsigned char *signature,
 	const char *at;
 	const char *dot;
 	int			length;
+	size_t		converted;
 
 	if (strncmp(mark, MARK_PREFIX, strlen(MARK_PREFIX)) != 0)
 		return false;
@@ -533,11 +574,7 @@ read_mark(const char *mark, char **key_id, unsigned char *signature,
 		return false;
 
 	/* a key id that this database's encoding lacks is of no key here */
-	*key_id = pnstrdup((char *) id, length);
-	if (GetDatabaseEncoding() != PG_UTF8)
-		for (int i = 0; i < length; i++)
-			if (IS_HIGHBIT_SET(id[i]))
-				*key_id = NULL;
+	*key_id = try_convert((char *) id, length, false, &converted);
 	if (*key_id == NULL)
 		*key_id = pstrdup("");
 	return true;
@@ -591,7 +628,11 @@ content_mark_verify(const char *organization, const text *content,
 		*reason = "the mark is damaged";
 		return MARK_INVALID;
 	}
-	frame(&framed, &key, key_id, organization, context, content);
+	if (!frame(&framed, &key, key_id, organization, context, content))
+	{
+		*reason = "the content is no text that has a mark";
+		return MARK_INVALID;
+	}
 	if (key.is_ed25519)
 		valid = ed25519_verify(&key, &framed, signature);
 	else

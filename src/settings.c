@@ -100,6 +100,22 @@ settings_stop_after_recovery(void)
 	return stop_after_recovery;
 }
 
+/*
+ * A value that was there before the library was loaded, and that no statement
+ * of this transaction has set, is left over from an earlier one.
+ */
+static void
+notice_left_over_organization(void)
+{
+	struct config_generic *setting = tc_find_setting("tool_claims.organization");
+
+	if (setting == NULL || setting->stack != NULL)
+		return;
+	organization_set_in = InvalidLocalTransactionId;
+	if (setting->extra != NULL)
+		*(LocalTransactionId *) setting->extra = InvalidLocalTransactionId;
+}
+
 /* defines the settings; called once, when the library is loaded */
 void
 settings_define(void)
@@ -149,6 +165,7 @@ settings_define(void)
 
 	organization_refused = asked_organization != NULL && !asked_was_set;
 	asked_organization = NULL;
+	notice_left_over_organization();
 }
 
 /* the session's organization, '*' where it looks at all of them */
