@@ -216,7 +216,7 @@ COMMIT;
 SELECT is(pg_temp.kinds('who', 'many'), 'acquired conflict failed', 'and after it');
 SELECT is(ok, true, 'verifies') FROM tool_claims.verify_evidence('who', 'many');
 -- neither key nor events
-SELECT is((ok, broken_at, reason)::text, '(t,,)', 'a chain without events is whole') FROM tool_claims.verify_evidence('who', 'nobody');
+SELECT is((ok, broken_at, reason)::text, '(t,,"nothing is known under this key")', 'a chain without events is whole, and says that it is none') FROM tool_claims.verify_evidence('who', 'nobody');
 SELECT is_empty($$SELECT * FROM tool_claims.evidence('who', 'nobody')$$, 'it lists nothing');
 
 --
