@@ -3,7 +3,7 @@
  *
  * A wait is a row of short naps on the latch, with a fresh look at the rows
  * after each.  Nobody is woken at a holder's commit (NOTIFY costs every commit
- * more than the looks cost), so a nap is at most 8 ms: half of that is what
+ * more than the looks cost), so a nap is at most 6 ms: half of that is what
  * a waiter sees late in the median.  Nothing is locked meanwhile.
  */
 #include "postgres.h"
@@ -15,7 +15,7 @@
 
 #include "wait.h"
 
-#define LONGEST_NAP	8			/* ms */
+#define LONGEST_NAP	6			/* ms */
 
 void
 wait_begin(Wait *wait, int64 budget)
