@@ -198,7 +198,7 @@ provoke('a stray SELECT', $right->(qw(app SELECT claim_records)),
 	'GRANT SELECT ON tool_claims.claim_records TO app', 'REVOKE ALL ON tool_claims.claim_records FROM app');
 provoke('a stray UPDATE of one with a duty', $right->(qw(worker UPDATE votes)),
 	'GRANT UPDATE ON tool_claims.votes TO worker', 'REVOKE UPDATE ON tool_claims.votes FROM worker');
-provoke('a stray SELECT of a column', $right->(qw(app SELECT claim_records)),
+provoke('a stray SELECT of a column', $right->('app', 'SELECT', 'claim_records (result)'),
 	'GRANT SELECT (result) ON tool_claims.claim_records TO app',
 	'REVOKE SELECT (result) ON tool_claims.claim_records FROM app');
 provoke('a view for PUBLIC', $right->(qw(PUBLIC SELECT claims)),
