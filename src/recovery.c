@@ -19,6 +19,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -41,6 +42,7 @@
 #include "store.h"
 
 PG_FUNCTION_INFO_V1(tc_accept_recovery);
+PG_FUNCTION_INFO_V1(tc_recovery_is_pending);
 
 #define IDENTITY_ARGS	4
 
@@ -65,9 +67,10 @@ static SavedQuery look_query = {
 	"i.database_oid OPERATOR(pg_catalog.=) $3 AND "
 	"i.incarnation OPERATOR(pg_catalog.=) b.incarnation, "
 	"i.changed_from IS NOT NULL AND i.accepted_at IS NULL, "
-	"b.incarnation, i.id IS NOT NULL "
-	"FROM tool_claims.births b LEFT JOIN tool_claims.server_identity i "
-	"ON true",
+	"b.incarnation, i.id IS NOT NULL, i.xmin "
+	"FROM (SELECT o.incarnation FROM tool_claims.births o LIMIT 1) b "
+	"LEFT JOIN (SELECT s.*, s.xmin FROM tool_claims.server_identity s "
+	"LIMIT 1) i ON true",
 	3, {INT8OID, INT8OID, INT8OID}
 };
 
@@ -80,7 +83,11 @@ static SavedQuery change_query = {
 	"'database_oid', i.database_oid, 'incarnation', i.incarnation, "
 	"'since', i.since), accepted_at = NULL, accepted_by = NULL "
 	"WHERE i.id IN (SELECT l.id FROM tool_claims.server_identity l "
-	"FOR NO KEY UPDATE SKIP LOCKED)",
+	"FOR NO KEY UPDATE SKIP LOCKED) AND NOT ("
+	"i.system_identifier OPERATOR(pg_catalog.=) $1 AND "
+	"i.timeline OPERATOR(pg_catalog.=) $2 AND "
+	"i.database_oid OPERATOR(pg_catalog.=) $3 AND "
+	"i.incarnation OPERATOR(pg_catalog.=) $4)",
 	4, {INT8OID, INT8OID, INT8OID, UUIDOID}
 };
 
@@ -149,49 +156,70 @@ insert_identity(Datum *identity)
 	(void) store_insert_row("server_identity", COLUMNS, values, nulls);
 }
 
+/* the row as it compares with the server; identity is filled as well */
+typedef struct Look
+{
+	bool		there;
+	bool		same;
+	bool		waiting;		/* a change that nobody has accepted */
+	bool		own;			/* written by this very transaction */
+	pg_uuid_t	incarnation;
+	Datum		identity[IDENTITY_ARGS];
+} Look;
+
+static void
+compare(TimeLineID timeline, Look *look)
+{
+	QueryScope	scope;
+	bool		isnull;
+
+	memset(look, 0, sizeof(*look));
+	look->identity[0] = Int64GetDatum((int64) GetSystemIdentifier());
+	look->identity[1] = Int64GetDatum(timeline);
+	look->identity[2] = Int64GetDatum(MyDatabaseId);
+	look->identity[3] = UUIDPGetDatum(&look->incarnation);
+	query_begin_scan(&scope);
+	if (query_run(&look_query, look->identity, NULL, GetLatestSnapshot()) > 0)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[0];
+		TupleDesc	descriptor = SPI_tuptable->tupdesc;
+		Datum		writer = SPI_getbinval(tuple, descriptor, 5, &isnull);
+
+		look->same = DatumGetBool(SPI_getbinval(tuple, descriptor, 1, &isnull)) &&
+			!isnull;
+		look->waiting = DatumGetBool(SPI_getbinval(tuple, descriptor, 2,
+												   &isnull));
+		look->incarnation = *DatumGetUUIDP(SPI_getbinval(tuple, descriptor, 3,
+														 &isnull));
+		look->there = DatumGetBool(SPI_getbinval(tuple, descriptor, 4,
+												 &isnull));
+		look->own = look->there &&
+			TransactionIdIsCurrentTransactionId(DatumGetTransactionId(writer));
+	}
+	query_end(&scope);
+}
+
 /* looks at the row, and writes down what is new; never waits for others */
 static void
 look(TimeLineID timeline)
 {
 	QueryScope	scope;
-	Datum		identity[IDENTITY_ARGS];
-	bool		same = false;
-	bool		waiting = false;
-	bool		there = false;
-	bool		isnull;
-	pg_uuid_t  *incarnation = palloc0(sizeof(pg_uuid_t));
+	Look		seen;
 
-	identity[0] = Int64GetDatum((int64) GetSystemIdentifier());
-	identity[1] = Int64GetDatum(timeline);
-	identity[2] = Int64GetDatum(MyDatabaseId);
-	identity[3] = UUIDPGetDatum(incarnation);
 	looked_table = query_table("server_identity");
-	query_begin_scan(&scope);
-	if (query_run(&look_query, identity, NULL, GetLatestSnapshot()) > 0)
+	compare(timeline, &seen);
+	if (!seen.there)
+		insert_identity(seen.identity);
+	else if (!seen.same)
 	{
-		HeapTuple	tuple = SPI_tuptable->vals[0];
-		TupleDesc	descriptor = SPI_tuptable->tupdesc;
-
-		same = DatumGetBool(SPI_getbinval(tuple, descriptor, 1, &isnull)) &&
-			!isnull;
-		waiting = DatumGetBool(SPI_getbinval(tuple, descriptor, 2, &isnull));
-		*incarnation = *DatumGetUUIDP(SPI_getbinval(tuple, descriptor, 3,
-													&isnull));
-		there = DatumGetBool(SPI_getbinval(tuple, descriptor, 4, &isnull));
-	}
-	if (there && !same)
-	{
-		query_run(&change_query, identity, NULL, GetLatestSnapshot());
-		waiting = true;
-	}
-	query_end(&scope);
-	if (!there)
-		insert_identity(identity);
-	if (there && !same)
+		query_begin_scan(&scope);
+		query_run(&change_query, seen.identity, NULL, GetLatestSnapshot());
+		query_end(&scope);
 		at_commit_durable();
-	pending = waiting;
+	}
+	pending = seen.waiting || (seen.there && !seen.same);
 	/* what was written may be rolled back: only what is stored is kept */
-	looked = there && same;
+	looked = seen.there && seen.same && !seen.own;
 	looked_timeline = timeline;
 }
 
@@ -210,6 +238,24 @@ bool
 recovery_pending(void)
 {
 	return pending;
+}
+
+/*
+ * tool_claims.recovery_is_pending() returns boolean
+ *
+ * The same for views: it looks at the server itself, because a verb that was
+ * refused has written nothing down.  Writes nothing.
+ */
+Datum
+tc_recovery_is_pending(PG_FUNCTION_ARGS)
+{
+	Look		seen;
+
+	/* a standby grants nothing; its timeline is the primary's affair */
+	if (RecoveryInProgress())
+		PG_RETURN_BOOL(false);
+	compare(GetWALInsertionTimeLine(), &seen);
+	PG_RETURN_BOOL(seen.waiting || (seen.there && !seen.same));
 }
 
 /* the keys that a query finds, in the caller's context */

@@ -554,6 +554,18 @@ store_judgement(Gate *gate, const Judgement *judgement, const Offer *offer,
 	query_end(&scope);
 }
 
+/* is it the gate that was judged by, or one that took its place meanwhile? */
+static bool
+same_expectation(const Gate *a, const Gate *b)
+{
+	return a->deadline == b->deadline &&
+		same_text(a->check_function, b->check_function) &&
+		same_text(a->check_role, b->check_role) &&
+		same_text(a->mark_context, b->mark_context) &&
+		DatumGetBool(DirectFunctionCall2(jsonb_eq, a->correlation,
+										 b->correlation));
+}
+
 static const char *
 status_argument(FunctionCallInfo fcinfo, int n)
 {
@@ -582,6 +594,7 @@ tc_offer_result(PG_FUNCTION_ARGS)
 	const char *task_id;
 	const char *organization;
 	Offer		offer;
+	Gate		judged_by;
 	Gate		gate;
 	Judgement	judgement;
 	Datum		correlation;
@@ -595,21 +608,24 @@ tc_offer_result(PG_FUNCTION_ARGS)
 	offer.mark = argument_text(fcinfo, 4);
 	offer.correlation = correlation_argument(fcinfo, 5);
 
-	if (!read_gate(organization, task_id, GATE_CURRENT, &gate))
-		return HeapTupleGetDatum(gate_tuple(row_descriptor(fcinfo),
-											GATE_REJECTED, "not_expected", 0,
-											false, offer.correlation));
-	correlation = DirectFunctionCall2(jsonb_concat, gate.correlation,
-									  offer.correlation);
-	gate_as_of(&gate, clock_now());
-	judgement = judged(GATE_REJECTED, "deadline_passed");
-	if (is_open(&gate))
-		judgement = judge(&gate, &offer, correlation);
+	do
+	{
+		if (!read_gate(organization, task_id, GATE_CURRENT, &judged_by))
+			return HeapTupleGetDatum(gate_tuple(row_descriptor(fcinfo),
+												GATE_REJECTED, "not_expected",
+												0, false, offer.correlation));
+		correlation = DirectFunctionCall2(jsonb_concat, judged_by.correlation,
+										  offer.correlation);
+		gate_as_of(&judged_by, clock_now());
+		judgement = judged(GATE_REJECTED, "deadline_passed");
+		if (is_open(&judged_by))
+			judgement = judge(&judged_by, &offer, correlation);
 
-	if (!read_gate(organization, task_id, GATE_LOCK, &gate))
-		return HeapTupleGetDatum(gate_tuple(row_descriptor(fcinfo),
-											GATE_REJECTED, "not_expected", 0,
-											false, offer.correlation));
+		if (!read_gate(organization, task_id, GATE_LOCK, &gate))
+			return HeapTupleGetDatum(gate_tuple(row_descriptor(fcinfo),
+												GATE_REJECTED, "not_expected",
+												0, false, offer.correlation));
+	} while (is_open(&gate) && !same_expectation(&gate, &judged_by));
 	if (!is_open(&gate))
 		answer_closed(&gate, &offer);
 	else

@@ -1334,6 +1334,14 @@ REVOKE ALL ON FUNCTION tool_claims.gate_verdict_now("char", timestamptz) FROM PU
 COMMENT ON FUNCTION tool_claims.gate_verdict_now("char", timestamptz)
 	IS 'Verdict of a stored gate as it reads now, deadline applied';
 
+CREATE FUNCTION tool_claims.recovery_is_pending()
+	RETURNS boolean
+	AS 'MODULE_PATHNAME', 'tc_recovery_is_pending'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE;
+REVOKE ALL ON FUNCTION tool_claims.recovery_is_pending() FROM PUBLIC;
+COMMENT ON FUNCTION tool_claims.recovery_is_pending()
+	IS 'Whether the server has changed its identity and nobody has accepted that yet';
+
 /*
  * Claims
  */
@@ -2286,7 +2294,7 @@ CREATE VIEW tool_claims.attention WITH (security_barrier) AS
 			NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
 			i.since, 'the server has changed its identity'
 		FROM tool_claims.server_identity i
-		WHERE i.changed_from IS NOT NULL AND i.accepted_at IS NULL
+		WHERE tool_claims.recovery_is_pending()
 	) f;
 COMMENT ON VIEW tool_claims.attention
 	IS 'What a person should look at: uncertain and expired claims, exhausted attempts, late reports, conflicts, open decisions, overdue results, an unaccepted recovery';
@@ -2296,6 +2304,7 @@ COMMENT ON VIEW tool_claims.attention
  */
 
 INSERT INTO tool_claims.duty_privileges (duty, kind, name, privilege) VALUES
+	('*', 'function', 'recovery_is_pending', 'EXECUTE'),
 	('administrator', 'relation', 'tool_policies', 'SELECT'),
 	('auditor', 'relation', 'tool_policies', 'SELECT'),
 	('*', 'function', 'gate_verdict_now', 'EXECUTE'),
