@@ -600,9 +600,9 @@ decide_release(const ClaimCall *call, TimestampTz now, ClaimStep *step)
 		if (record->ended_by == ENDING_EXPIRY && call->new_effect_key)
 			wrong_state(step, "It has ended with its lease already, and kept its effect key.");
 		else if (record->ended_by == ENDING_HOLDER &&
-			call->new_effect_key !=
-			same_text(record->effect_key,
-					  derive_effect_key(&record->key, record->attempt)))
+				 call->new_effect_key !=
+				 same_text(record->effect_key,
+						   derive_effect_key(&record->key, record->attempt)))
 			wrong_state(step, "The attempt was released with another new_effect_key.");
 		else
 			answer(step, OUTCOME_RELEASED, NULL);

@@ -192,6 +192,19 @@ query_raise_serialization_failure(void)
 			 errhint("Roll back and repeat the whole transaction.")));
 }
 
+/* the last column of the first row of the last statement, a ctid */
+static ItemPointer
+last_ctid(void)
+{
+	TupleDesc	descriptor = SPI_tuptable->tupdesc;
+	bool		isnull;
+
+	return (ItemPointer) DatumGetPointer(SPI_getbinval(SPI_tuptable->vals[0],
+													   descriptor,
+													   descriptor->natts,
+													   &isnull));
+}
+
 /*
  * Runs a statement that reads one row by key, its last column the ctid, with
  * the latest snapshot.  Under the higher isolation levels what is current
@@ -201,27 +214,21 @@ bool
 query_read_current(SavedQuery *query, Datum *values)
 {
 	ItemPointerData seen;
+	ItemPointerData current;
 	bool		sees = false;
-	bool		isnull;
 	bool		found;
 
 	if (IsolationUsesXactSnapshot())
 	{
 		sees = query_run(query, values, NULL, InvalidSnapshot) > 0;
 		if (sees)
-			seen = *(ItemPointer) DatumGetPointer(SPI_getbinval(SPI_tuptable->vals[0],
-													  SPI_tuptable->tupdesc,
-													  SPI_tuptable->tupdesc->natts,
-													  &isnull));
+			seen = *last_ctid();
 	}
 	found = query_run(query, values, NULL, GetLatestSnapshot()) > 0;
+	if (found)
+		current = *last_ctid();
 	if (IsolationUsesXactSnapshot() &&
-		(found != sees ||
-		 (found && !ItemPointerEquals(&seen,
-									  (ItemPointer) DatumGetPointer(SPI_getbinval(SPI_tuptable->vals[0],
-																		SPI_tuptable->tupdesc,
-																		SPI_tuptable->tupdesc->natts,
-																		&isnull))))))
+		(found != sees || (found && !ItemPointerEquals(&seen, &current))))
 		query_raise_serialization_failure();
 	return found;
 }
