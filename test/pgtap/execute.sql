@@ -3,7 +3,7 @@
 \set organization tap_execute
 \ir include/helpers.psql
 
-SELECT plan(109);
+SELECT plan(114);
 
 CALL pg_temp.make_roles('regress_tap_worker', 'regress_tap_other');
 SELECT is(pg_temp.answer(format('grant_duty(%L, %L)', role, 'worker')), 'done', role || ' is a worker')
@@ -104,6 +104,45 @@ SELECT is(pg_temp.execute($$'t', '7', 'tool', '{}', 'run(jsonb)'$$), '{ "done": 
 SELECT is((SELECT count(*)::integer FROM runs WHERE tool_call_id = '7'), 1, 'and has run once');
 SELECT is(pg_temp.execute($$'t', '7', 'tool', '{}', 'run(jsonb)'$$), '{ "done":  true }', 'in the same transaction again: stored');
 ROLLBACK;
+
+-- who calls is who entered, whatever the handler makes of itself
+CALL pg_temp.make_roles('regress_tap_caller', 'regress_tap_entrant');
+SELECT is(pg_temp.answer($$grant_duty('regress_tap_caller', 'worker')$$), 'done', 'a worker');
+GRANT regress_tap_entrant TO regress_tap_caller;
+GRANT USAGE ON SCHEMA regress_tap_execute TO regress_tap_caller;
+CREATE FUNCTION regress_tap_execute.become(input jsonb)
+RETURNS jsonb
+LANGUAGE plpgsql
+AS $$
+BEGIN
+	PERFORM set_config('role', input ->> 'role', (input ->> 'local')::boolean);
+	RETURN to_jsonb(current_user);
+END
+$$;
+CREATE FUNCTION pg_temp.execute_as(who text, role text, local boolean)
+RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	me text := session_user;
+	result text;
+	call text := concat_ws(' ', who, role, local);
+BEGIN
+	PERFORM set_config('session_authorization', who, true);
+	result := tool_claims.execute('role', call, 'tool', json_build_object('role', role, 'local', local),
+		'regress_tap_execute.become(jsonb)')::text;
+	PERFORM set_config('role', 'none', false);
+	PERFORM set_config('session_authorization', me, true);
+	RETURN result || ' ' || pg_temp.state('role', call);
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE;
+END
+$$;
+SELECT is(pg_temp.execute_as(who, role, local), format('"%s" completed', role), format('%s becomes %s, local: %s', who, role, local))
+FROM (VALUES ('regress_tap_caller', 'regress_tap_entrant', true), ('regress_tap_caller', 'regress_tap_entrant', false)) AS t (who, role, local);
+SELECT is(pg_temp.execute_as(current_user::text, 'regress_tap_entrant', true), '"regress_tap_entrant" completed', 'a superuser becomes less');
+SELECT is((SELECT string_agg(DISTINCT held_by, ', ') FROM tool_claims.claims AS c WHERE c.task_id = 'role' AND c.tool_call_id LIKE 'regress_tap_caller%' AND c.held_by NOT LIKE 'regress_tap_caller%'),
+	NULL, 'the holder is who entered');
 
 --
 -- what claim says in rows it raises
@@ -291,4 +330,4 @@ SELECT * FROM finish();
 RESET search_path;
 DROP SCHEMA regress_tap_execute CASCADE;
 CALL pg_temp.forget();
-CALL pg_temp.drop_roles('regress_tap_worker', 'regress_tap_other');
+CALL pg_temp.drop_roles('regress_tap_worker', 'regress_tap_other', 'regress_tap_caller', 'regress_tap_entrant');

@@ -3,7 +3,7 @@
 \set organization tap_fencing
 \ir include/helpers.psql
 
-SELECT plan(258);
+SELECT plan(269);
 
 CALL pg_temp.make_roles('regress_tap_a', 'regress_tap_b', 'regress_tap_a_member', 'regress_tap_reconciler');
 GRANT regress_tap_a TO regress_tap_a_member;
@@ -115,6 +115,18 @@ SELECT is(pg_temp.answer($$release('f', 'again', 1, new_effect_key => true)$$), 
 SELECT is(pg_temp.answer($$release('f', 'again', 1)$$), 'TC003', '… not said otherwise');
 SELECT is(effect_key, pg_temp.derived_key('again', 1), 'the next has the new key')
 FROM tool_claims.claim('f', 'again', 'tool', '{}', lease => '1 min');
+-- an attempt that ended with its lease has kept its key: that is settled
+SELECT is(pg_temp.answer($$claim('f', 'ended', 'safe', '{}', lease => '1 microsecond')$$), 'acquired', 'an attempt that ends with its lease');
+SELECT is(pg_temp.answer($$release('f', 'ended', 1, new_effect_key => true)$$), 'TC003', 'not for another effect');
+SELECT is(pg_temp.answer($$release('f', 'ended', 1)$$), 'released', 'as it is');
+SELECT is(pg_temp.answer($$release('f', 'ended', 1, new_effect_key => true)$$), 'TC003', '… and still not');
+SELECT is(pg_temp.answer($$claim('f', 'idle', 'tool', '{}', lease => '1 microsecond', dispatched => false)$$), 'acquired', 'one that was not dispatched');
+SELECT is(pg_temp.answer($$release('f', 'idle', 1, new_effect_key => true)$$), 'TC003', 'neither');
+SELECT cmp_ok(tool_claims.sweep(), '>=', 2, 'written down');
+SELECT is(pg_temp.answer(format('release(''f'', %L, 1, new_effect_key => true)', call)), 'TC003', call || ': it stays so')
+FROM unnest(ARRAY['ended', 'idle']) AS call;
+SELECT is(effect_key, pg_temp.derived_key(call, 0), call || ': the next has the same key')
+FROM (VALUES ('ended', 'safe'), ('idle', 'tool')) AS t (call, tool), tool_claims.claim('f', call, tool, '{}', lease => '1 min');
 
 --
 -- no attempt given: only for a claim of this very transaction

@@ -3,7 +3,7 @@
 \set organization tap_tenant_1
 \ir include/helpers.psql
 
-SELECT plan(52);
+SELECT plan(57);
 
 SET tool_claims.organization = 'tap_tenant_2';
 CALL pg_temp.forget();
@@ -83,6 +83,16 @@ FROM (VALUES
 	('tap_tenant_2', $$SELECT (count(*) > 0)::text FROM tool_claims.timeline('t', 'only 2')$$, 'true'),
 	('tap_tenant_1', $$SELECT count(*)::text FROM tool_claims.timeline('t', 'only 2') AS line WHERE line LIKE '%uncertain%'$$, '0')
 ) AS t (tenant, query, answer);
+
+-- helpers of the views say nothing about somebody else's either
+SELECT is(pg_temp.read(tenant, format('SELECT tool_claims.%s::text', call)), answer, format('%s: %s', tenant, call))
+FROM (VALUES
+	('tap_tenant_1', $$max_attempts('tap_tenant_1', '', 'tool')$$, '1'),
+	('tap_tenant_2', $$max_attempts('tap_tenant_1', '', 'tool')$$, NULL),
+	('tap_tenant_2', $$max_attempts('tap_tenant_2', '', 'tool')$$, NULL),
+	('', $$max_attempts('tap_tenant_1', '', 'tool')$$, NULL),
+	('*', $$max_attempts('tap_tenant_1', '', 'tool')$$, '1')
+) AS t (tenant, call, answer);
 
 -- sweep and prune work within the organization
 SELECT is(pg_temp.at(tenant, $$claim('t', 'expired', 'tool', '{}', lease => '1 microsecond')$$), 'acquired', 'one expires: ' || tenant)

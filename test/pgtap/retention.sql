@@ -3,7 +3,7 @@
 \set organization tap_retention
 \ir include/helpers.psql
 
-SELECT plan(134);
+SELECT plan(176);
 
 -- a key in one state, made by a claim and what follows
 CREATE PROCEDURE pg_temp.make(task text, call text, state text, tool text DEFAULT 'tool', operation text DEFAULT NULL)
@@ -203,6 +203,64 @@ FROM (VALUES
 	($$renew('x', 'completed', 1, '1 min')$$, 'completed/redacted')
 ) AS t (call, answer);
 SELECT is(pg_temp.answer($$claim('x', 'released', 'kept', '{"secret": "canary"}', lease => '1 min')$$), 'acquired/retry', 'a released one goes on');
+
+-- what is acquired or found out afterwards is no redacted answer
+SELECT is(pg_temp.answer($$set_tool_policy('again', on_lease_expiry => 'reacquire')$$), 'done', 'a tool that is safe to repeat');
+CREATE TEMPORARY TABLE after_redact (n integer GENERATED ALWAYS AS IDENTITY, ahead integer, call text, answer text);
+INSERT INTO after_redact (ahead, call, answer) VALUES
+	(0, $$claim('a', 'late', 'again', '{"secret": "canary"}', lease => '1 min')$$, 'acquired'),
+	(120, $$redact('a', 'late', 'a wish')$$, 'done'),
+	(120, $$complete('a', 'late', '"new"', 1)$$, 'completed'),
+	(120, $$complete('a', 'late', '"new"', 1)$$, 'completed'),
+	(120, $$complete('a', 'late', '"canary"', 1)$$, 'TC005'),
+	(120, $$claim('a', 'late', 'again', '{"secret": "canary"}')$$, 'completed'),
+	(0, $$claim('a', 'late fail', 'again', '{"secret": "canary"}', lease => '1 min')$$, 'acquired'),
+	(120, $$redact('a', 'late fail', 'a wish')$$, 'done'),
+	(120, $$fail('a', 'late fail', '"new"', 1)$$, 'failed'),
+	(120, $$fail('a', 'late fail', '"new"', 1)$$, 'failed'),
+	(120, $$claim('a', 'late fail', 'again', '{"secret": "canary"}')$$, 'failed'),
+	(0, $$claim('a', 'found', 'tool', '{"secret": "canary"}', lease => '1 min')$$, 'acquired'),
+	(0, $$release('a', 'found', 1, 'canary')$$, 'released'),
+	(0, $$redact('a', 'found', 'a wish')$$, 'done'),
+	(0, $$reconcile('a', 'found', 1, 'occurred', '{"by": 1}', result => '"new"')$$, 'completed'),
+	(0, $$reconcile('a', 'found', 1, 'occurred', '{"by": 1}', result => '"new"')$$, 'completed'),
+	(0, $$claim('a', 'found', 'tool', '{"secret": "canary"}')$$, 'completed'),
+	(0, $$claim('a', 'abandoned', 'tool', '{"secret": "canary"}', lease => '1 min')$$, 'acquired'),
+	(0, $$release('a', 'abandoned', 1, 'canary')$$, 'released'),
+	(0, $$redact('a', 'abandoned', 'a wish')$$, 'done'),
+	(0, $$reconcile('a', 'abandoned', 1, 'abandoned', '{"by": 1}', error => '"new"')$$, 'failed'),
+	(0, $$claim('a', 'abandoned', 'tool', '{"secret": "canary"}')$$, 'failed'),
+	(0, $$claim('a', 'next', 'tool', '{"secret": "canary"}', lease => '1 min')$$, 'acquired'),
+	(0, $$release('a', 'next', 1, 'canary')$$, 'released'),
+	(0, $$redact('a', 'next', 'a wish')$$, 'done'),
+	(0, $$claim('a', 'next', 'tool', '{"secret": "canary"}', lease => '1 min')$$, 'acquired/retry'),
+	(0, $$complete('a', 'next', '"new"', 2)$$, 'completed'),
+	(0, $$complete('a', 'next', '"new"', 2)$$, 'completed'),
+	(0, $$claim('a', 'next', 'tool', '{"secret": "canary"}')$$, 'completed'),
+	(0, $$redact('a', 'next', 'once more')$$, 'done'),
+	(0, $$claim('a', 'next', 'tool', '{"secret": "canary"}')$$, 'completed/redacted');
+CREATE TEMPORARY TABLE after_redact_told (n integer, answer text);
+CREATE PROCEDURE pg_temp.tell_after_redact()
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	s record;
+BEGIN
+	FOR s IN SELECT * FROM after_redact ORDER BY n LOOP
+		PERFORM pg_temp.clock(s.ahead);
+		INSERT INTO after_redact_told VALUES (s.n, pg_temp.answer(s.call));
+		COMMIT;
+	END LOOP;
+	PERFORM pg_temp.clock(0);
+END
+$$;
+CALL pg_temp.tell_after_redact();
+SELECT is(t.answer, s.answer, s.call) FROM after_redact AS s LEFT JOIN after_redact_told AS t USING (n) ORDER BY s.n;
+SELECT is((s.result, s.error)::text, stored, call || ': what is stored')
+FROM (VALUES ('late', '("""new""",)'), ('late fail', '(,"""new""")'), ('found', '("""new""",)'), ('abandoned', '(,"""new""")'), ('next', '(,)')) AS t (call, stored),
+	tool_claims.status('a', call) AS s;
+SELECT is((v.ok, v.reason)::text, '(t,)', call || ': its chain verifies')
+FROM unnest(ARRAY['late', 'late fail', 'found', 'abandoned', 'next']) AS call, tool_claims.verify_evidence('a', call) AS v;
 
 SELECT * FROM finish();
 CALL pg_temp.forget();
