@@ -109,7 +109,6 @@ ROLLBACK;
 CALL pg_temp.make_roles('regress_tap_caller', 'regress_tap_entrant');
 SELECT is(pg_temp.answer($$grant_duty('regress_tap_caller', 'worker')$$), 'done', 'a worker');
 GRANT regress_tap_entrant TO regress_tap_caller;
-GRANT USAGE ON SCHEMA regress_tap_execute TO regress_tap_caller;
 CREATE FUNCTION regress_tap_execute.become(input jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql
