@@ -23,8 +23,10 @@ foreach my $statement (
 	'ALTER ROLE tenant_a SET tool_claims.organization = \'a\'',
 	'ALTER ROLE tenant_b SET tool_claims.organization = \'b\'',
 	'GRANT SET ON PARAMETER tool_claims.organization TO gateway',
-	map { ("SELECT tool_claims.grant_duty('$_', 'worker')", "SELECT tool_claims.grant_duty('$_', 'auditor')") }
-	qw(tenant_a tenant_b gateway))
+	(map { ("SELECT tool_claims.grant_duty('$_', 'worker')", "SELECT tool_claims.grant_duty('$_', 'auditor')") }
+		qw(tenant_a tenant_b gateway)),
+	map { "SELECT tool_claims.grant_duty('tenant_a', '$_')" }
+	qw(proposer approver approval_service reconciler administrator))
 {
 	$admin->do($statement) or BAIL_OUT("$statement: " . $admin->errstr);
 }
@@ -48,7 +50,37 @@ my @verbs = (
 	"evidence('t', 'c')",
 	"verify_evidence('t', 'c')",
 	'evidence_heads()',
-	"timeline('t', 'c')");
+	"timeline('t', 'c')",
+	"reconcile('t', 'c', 1, 'occurred', '{}')",
+	"propose('t', 'c', 'refund', '{}', 'agent')",
+	"withdraw('t', 'c', 'why')",
+	"reserve('t', 'c', '00000000-0000-4000-8000-000000000001', 'refund', '{}', 'agent', lease => '1 min')",
+	"reserve_by_digest('t', 'c', '00000000-0000-4000-8000-000000000001', tool_claims.digest('{}'), lease => '1 min')",
+	"approve('t', 'c', tool_claims.digest('{}'))",
+	"reject('t', 'c', tool_claims.digest('{}'))",
+	"revoke('t', 'c', 'why')",
+	"approve_as('ann', 't', 'c', tool_claims.digest('{}'))",
+	"reject_as('ann', 't', 'c', tool_claims.digest('{}'))",
+	"revoke_as('ann', 't', 'c', 'why')",
+	"review('t', 'c')",
+	"inbox_for('ann')",
+	"add_approver('ann')",
+	"remove_approver('ann')",
+	"expect_result('t', 'infinity')",
+	"offer_result('t', 'succeeded', '1')",
+	"gate('t')",
+	"require_accepted('t')",
+	"add_mark_key('k', '\\x00')",
+	"retire_mark_key('k')",
+	"revoke_mark_key('k')",
+	"mark_content('text', 'k')",
+	"verify_mark('text', 'tcm1.aw.AAAA')",
+	"set_tool_policy('refund', enabled => true)",
+	"drop_tool_policy('refund')",
+	'sweep()',
+	'prune()',
+	"redact('t', 'c', 'a wish')");
+my @views = qw(claims proposals inbox ready gates attention stats tool_policies);
 
 # The organization a session is in, or the code it gets.
 sub organization
@@ -129,30 +161,46 @@ foreach my $preload (0, 1)
 		'b', "$with: a gateway may also choose at start-up");
 	is(organization(session($node, undef, options => "${set}b")), 'b', "$with: so may a superuser");
 
-	# the client of a tenant asks for another organization as it connects
-	my $client = session($node, 'tenant_a', options => "${set}b");
-	if ($preload)
+	# the client of a tenant asks for another organization as it connects, or for none
+	foreach my $asked ('b', '', '*')
 	{
-		# either it does not get in, or it gets in where it belongs
-		is(defined $client ? organization($client) : 'a', 'a', "$with: a start-up option does not break the pin");
-	}
-	else
-	{
-		ok($client, "$with: a client with a start-up option gets in") or next;
+		my $client = session($node, 'tenant_a', options => "$set$asked");
+		my $having = "$with, asked for '$asked'";
+
+		if ($preload)
+		{
+			# either it does not get in, or it gets in where it belongs
+			is(defined $client ? organization($client) : 'a', 'a', "$having: a start-up option does not break the pin");
+			next;
+		}
+		ok($client, "$having: a client with a start-up option gets in") or next;
 		foreach my $verb (@verbs)
 		{
-			is(sqlstate($client, "SELECT * FROM tool_claims.$verb"), '42501', "$with: then refused: $verb");
+			is(sqlstate($client, "SELECT * FROM tool_claims.$verb"), '42501', "$having: then refused: $verb");
 		}
-		foreach my $view (qw(claims attention))
+		foreach my $view (@views)
 		{
-			is(sqlstate($client, "SELECT * FROM tool_claims.$view"), '42501', "$with: then refused: view $view");
+			is(sqlstate($client, "SELECT * FROM tool_claims.$view"), '42501', "$having: then refused: view $view");
 		}
-		is(sqlstate($client, 'SET tool_claims.organization = \'a\''), '42501', "$with: nor can it mend that");
-		$client->do('DISCARD ALL');
-		is(organization($client), 'error 42501', "$with: nor with DISCARD ALL");
-		is(organization(session($node, 'tenant_a', options => "${set}a")),
-			'error 42501', "$with: asking for the own one is asking as well");
+		is(sqlstate($client, 'SET tool_claims.organization = \'a\''), '42501', "$having: nor can it mend that");
+		foreach my $statement ('DISCARD ALL', 'RESET ALL', 'RESET tool_claims.organization')
+		{
+			$client->do($statement);
+			is(organization($client), 'error 42501', "$having: nor with $statement");
+		}
+
+		# whatever loads the library first
+		foreach my $first ('SET tool_claims.organization = \'a\'', 'LOAD \'$libdir/tool_claims\'',
+			'SELECT tool_claims.digest(\'{}\')', 'SHOW tool_claims.organization', 'RESET ALL')
+		{
+			my $other = session($node, 'tenant_a', options => "$set$asked");
+
+			$other->do($first);
+			is(organization($other), 'error 42501', "$having: nor after $first");
+		}
 	}
+	$preload or is(organization(session($node, 'tenant_a', options => "${set}a")),
+		'error 42501', "$with: asking for the own one is asking as well");
 	is(organization(session($node, 'tenant_a')), 'a', "$with: the next session is as ever");
 
 	# names that do not exist
