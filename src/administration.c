@@ -981,7 +981,8 @@ redact_ended_proposal(const ClaimKey *key, const char *reason)
 				(errcode(ERRCODE_TC_NO_SUCH_RECORD),
 				 errmsg("claim (\"%s\", \"%s\") does not exist",
 						key->task_id, key->tool_call_id),
-				 errdetail("There is no record in the session's organization.")));
+				 errdetail("There is no record in organization \"%s\".",
+						   key->organization)));
 	if (proposal_as_of(&stored, clock_now(), &now))
 	{
 		proposal_write_expiry(&stored, clock_now());

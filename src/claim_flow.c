@@ -505,15 +505,19 @@ claim_report(ClaimCall *call, ClaimStep *step)
 
 /* ----- acquiring ----- */
 
-/* how many approvals the policy asks for with this input */
+/*
+ * How many approvals the policy asks for with this input.  Groups ask for as
+ * many as there are; only a rule that says 0 opens the gate.
+ */
 int32
 claim_approvals_required(const ClaimPolicy *policy, const CanonicalJson *input)
 {
+	int32		groups = list_length(policy->approver_groups);
 	Datum		result;
 	bool		isnull;
 
 	if (policy->approval_rule == NULL)
-		return policy->approvals_required;
+		return Max(policy->approvals_required, groups);
 	result = registered_function_call(policy->approval_rule,
 									  policy->approval_rule_role,
 									  CStringGetTextDatum(canonical_json_to_cstring(input)),
@@ -524,7 +528,8 @@ claim_approvals_required(const ClaimPolicy *policy, const CanonicalJson *input)
 						 ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("approval rule %s did not return a number of approvals",
 						policy->approval_rule)));
-	return DatumGetInt32(result);
+	/* one vote of each group is that many votes, where there is any */
+	return DatumGetInt32(result) == 0 ? 0 : Max(DatumGetInt32(result), groups);
 }
 
 /*

@@ -247,6 +247,20 @@ tc_can_be_decided(PG_FUNCTION_ARGS)
 								   record.bound.actor));
 }
 
+/* has the execution of a reserved proposal given it back, with tries left? */
+static bool
+was_given_back(const ProposalRecord *record, const ClaimPolicy *policy)
+{
+	ClaimRecord stored;
+	ClaimRecord claim;
+
+	if (!store_read(&record->key, &stored))
+		return false;
+	(void) claim_as_of(&stored, clock_now(), &claim);
+	return claim.state == CLAIM_RELEASED &&
+		(policy->max_attempts == 0 || claim.attempt < policy->max_attempts);
+}
+
 /*
  * tool_claims.can_be_reserved(organization text, task_id text,
  *							   tool_call_id text) returns boolean
@@ -266,7 +280,8 @@ tc_can_be_reserved(PG_FUNCTION_ARGS)
 	proposal_decide(&record, &call, clock_now(), &step);
 	policy_of(record.key.organization, record.bound.tool_server,
 			  record.bound.tool_name, &policy);
-	PG_RETURN_BOOL(step.changes && policy.enabled);
+	PG_RETURN_BOOL(step.refusal == NULL && policy.enabled &&
+				   (step.changes || was_given_back(&record, &policy)));
 }
 
 /*
@@ -399,7 +414,8 @@ tc_review(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_TC_NO_SUCH_RECORD),
 				 errmsg("proposal (\"%s\", \"%s\") does not exist",
 						key.task_id, key.tool_call_id),
-				 errdetail("There is no proposal in the session's organization.")));
+				 errdetail("There is no proposal in organization \"%s\".",
+						   key.organization)));
 	return HeapTupleGetDatum(tuple);
 }
 

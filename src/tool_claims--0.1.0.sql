@@ -2124,10 +2124,15 @@ CREATE VIEW tool_claims.ready WITH (security_barrier) AS
 		p.expires_at,
 		COALESCE(p.use_by, p.expires_at) AS use_by
 	FROM tool_claims.proposals p
-	WHERE p.state = 'approved'
+	WHERE (p.state = 'approved'
+		   OR (p.organization, p.task_id, p.tool_call_id) IN (
+			-- given back by its execution, which may have it again
+			SELECT r.organization, r.task_id, r.tool_call_id
+			FROM tool_claims.record_readings r
+			WHERE r.open_since IS NOT NULL AND r.reads = 'released'))
 	AND tool_claims.can_be_reserved(p.organization, p.task_id, p.tool_call_id);
 COMMENT ON VIEW tool_claims.ready
-	IS 'Approved proposals that can be reserved at this moment: the work list of who acts';
+	IS 'Proposals that can be reserved at this moment, for the first time or again after a release: the work list of who acts';
 
 CREATE FUNCTION tool_claims.inbox_for(
 	principal text)
@@ -2163,6 +2168,40 @@ CREATE VIEW tool_claims.tool_policies WITH (security_barrier) AS
 	OR tool_claims.session_organization() = '*';
 COMMENT ON VIEW tool_claims.tool_policies
 	IS 'Policies that calls of the organization can have, with their defaults filled in';
+
+CREATE VIEW tool_claims.registered_approvers WITH (security_barrier) AS
+	SELECT
+		a.organization,
+		a.principal,
+		a.grp,
+		a.project,
+		a.tool_server,
+		a.tool_name
+	FROM tool_claims.approvers a
+	WHERE a.organization = tool_claims.session_organization()
+	OR tool_claims.session_organization() = '*';
+COMMENT ON VIEW tool_claims.registered_approvers
+	IS 'Who may decide about proposals, as add_approver was told';
+
+CREATE VIEW tool_claims.registered_mark_keys WITH (security_barrier) AS
+	SELECT
+		k.organization,
+		k.key_id,
+		k.algorithm,
+		CASE k.state WHEN 'a' THEN 'active' WHEN 'r' THEN 'retired' ELSE 'revoked' END AS state,
+		k.secret IS NOT NULL AS can_mark,
+		k.added_at
+	FROM tool_claims.mark_keys k
+	WHERE k.organization = tool_claims.session_organization()
+	OR tool_claims.session_organization() = '*';
+COMMENT ON VIEW tool_claims.registered_mark_keys
+	IS 'Keys of content marks, without their secrets';
+
+CREATE VIEW tool_claims.granted_duties AS
+	SELECT d.role_name, d.duty
+	FROM tool_claims.duties d;
+COMMENT ON VIEW tool_claims.granted_duties
+	IS 'Which role was granted which duty';
 
 CREATE VIEW tool_claims.gates WITH (security_barrier) AS
 	SELECT
@@ -2292,7 +2331,11 @@ CREATE VIEW tool_claims.attention WITH (security_barrier) AS
 		SELECT
 			tool_claims.session_organization(), 'recovery',
 			NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-			i.since, 'the server has changed its identity'
+			CASE
+				WHEN i.changed_from IS NOT NULL AND i.accepted_at IS NULL
+				THEN i.since ELSE tool_claims.clock()
+			END,
+			'the server has changed its identity'
 		FROM tool_claims.server_identity i
 		WHERE tool_claims.recovery_is_pending()
 	) f;
@@ -2304,6 +2347,12 @@ COMMENT ON VIEW tool_claims.attention
  */
 
 INSERT INTO tool_claims.duty_privileges (duty, kind, name, privilege) VALUES
+	('administrator', 'relation', 'registered_approvers', 'SELECT'),
+	('auditor', 'relation', 'registered_approvers', 'SELECT'),
+	('administrator', 'relation', 'registered_mark_keys', 'SELECT'),
+	('auditor', 'relation', 'registered_mark_keys', 'SELECT'),
+	('administrator', 'relation', 'granted_duties', 'SELECT'),
+	('auditor', 'relation', 'granted_duties', 'SELECT'),
 	('*', 'function', 'recovery_is_pending', 'EXECUTE'),
 	('administrator', 'relation', 'tool_policies', 'SELECT'),
 	('auditor', 'relation', 'tool_policies', 'SELECT'),
