@@ -506,18 +506,18 @@ claim_report(ClaimCall *call, ClaimStep *step)
 /* ----- acquiring ----- */
 
 /*
- * How many approvals the policy asks for with this input.  Groups ask for as
- * many as there are; only a rule that says 0 opens the gate.
+ * How many approvals the policy asks for with this input.  Groups ask for one
+ * by themselves: only a rule that says 0 opens their gate.
  */
 int32
 claim_approvals_required(const ClaimPolicy *policy, const CanonicalJson *input)
 {
-	int32		groups = list_length(policy->approver_groups);
 	Datum		result;
 	bool		isnull;
 
 	if (policy->approval_rule == NULL)
-		return Max(policy->approvals_required, groups);
+		return Max(policy->approvals_required,
+				   policy->approver_groups != NIL ? 1 : 0);
 	result = registered_function_call(policy->approval_rule,
 									  policy->approval_rule_role,
 									  CStringGetTextDatum(canonical_json_to_cstring(input)),
@@ -528,8 +528,7 @@ claim_approvals_required(const ClaimPolicy *policy, const CanonicalJson *input)
 						 ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("approval rule %s did not return a number of approvals",
 						policy->approval_rule)));
-	/* one vote of each group is that many votes, where there is any */
-	return DatumGetInt32(result) == 0 ? 0 : Max(DatumGetInt32(result), groups);
+	return DatumGetInt32(result);
 }
 
 /*

@@ -621,12 +621,6 @@ tc_propose(PG_FUNCTION_ARGS)
 		}
 		policy_of(key.organization, bound.tool_server, bound.tool_name,
 				  &policy);
-		if (policy.operation_required && bound.operation_id == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("proposal (\"%s\", \"%s\") needs an operation_id",
-							key.task_id, key.tool_call_id),
-					 errhint("Pass operation_id, the name of the business effect: without it the action could be approved and never reserved.")));
 		new_proposal(&key, &bound, &policy, expires_in, &record);
 		record.summary = summary;
 		record.supersedes = supersedes;

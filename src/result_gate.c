@@ -607,11 +607,6 @@ tc_offer_result(PG_FUNCTION_ARGS)
 	offer.content = PG_ARGISNULL(3) ? NULL : PG_GETARG_TEXT_PP(3);
 	offer.mark = argument_text(fcinfo, 4);
 	offer.correlation = correlation_argument(fcinfo, 5);
-	if (offer.mark != NULL && offer.content == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"mark\" needs \"content\""),
-				 errhint("Pass as content the very text that was marked.")));
 
 	do
 	{

@@ -281,6 +281,8 @@ tc_can_be_reserved(PG_FUNCTION_ARGS)
 	policy_of(record.key.organization, record.bound.tool_server,
 			  record.bound.tool_name, &policy);
 	PG_RETURN_BOOL(step.refusal == NULL && policy.enabled &&
+				   (!policy.operation_required ||
+					record.bound.operation_id != NULL) &&
 				   (step.changes || was_given_back(&record, &policy)));
 }
 
