@@ -935,8 +935,8 @@ tc_prune(PG_FUNCTION_ARGS)
 
 	/* calls that were only ever refused have evidence and no record */
 	if (by_age && !tombstones && done < max_rows)
-		(void) event_log_delete_orphans(settings_organization(), cutoff,
-										max_rows - done);
+		done += event_log_delete_orphans(settings_organization(), cutoff,
+										 max_rows - done);
 	PG_RETURN_INT32(done);
 }
 

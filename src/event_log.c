@@ -372,14 +372,35 @@ newest_of_line(Link *links, uint64 count, Link *newest)
 			}
 }
 
-/* the event that a new one is to follow; false where there is none */
+/*
+ * Is an open transaction of somebody inserting events of the key, or with
+ * *deleting, taking them away?
+ */
+static bool
+events_changing(const ClaimKey *key, bool *deleting)
+{
+	const char *keys[3];
+
+	keys[0] = key->organization;
+	keys[1] = key->task_id;
+	keys[2] = key->tool_call_id;
+	return store_any_changing("events", "events_key_idx", 3, keys, deleting);
+}
+
+/*
+ * The event that a new one is to follow; false where there is none, or where
+ * an open transaction is just pruning the key: a new chain begins then.
+ */
 static bool
 find_previous(const ClaimKey *key, bool changes, Link *previous)
 {
 	QueryScope	scope;
 	Datum		values[3];
 	uint64		count;
+	bool		deleting;
 
+	if (events_changing(key, &deleting) && deleting)
+		return false;
 	query_key_arguments(key, values);
 	query_begin(&scope);
 	count = query_run(changes ? &branch_query : &newest_query, values, NULL,
@@ -529,12 +550,9 @@ event_log_delete(const ClaimKey *key, const EventRow *keep)
 bool
 event_log_in_flight(const ClaimKey *key)
 {
-	const char *keys[3];
+	bool		deleting;
 
-	keys[0] = key->organization;
-	keys[1] = key->task_id;
-	keys[2] = key->tool_call_id;
-	return store_any_changing("events", "events_key_idx", 3, keys);
+	return events_changing(key, &deleting);
 }
 
 /* deletes old events of keys that have no record; returns how many keys */

@@ -1006,18 +1006,19 @@ store_is_changing(const char *table, int nkeys, const char *const *keys)
 }
 
 /*
- * The same for any of the rows that have these keys in an index.  Locks
- * nothing.
+ * The same for any of the rows that have these keys in an index; *deleting
+ * tells whether one is being updated or deleted.  Locks nothing.
  */
 bool
 store_any_changing(const char *table, const char *index, int nkeys,
-				   const char *const *keys)
+				   const char *const *keys, bool *deleting)
 {
 	Relation	rel = table_open(query_table(table), AccessShareLock);
 	SnapshotData snapshot;
 	KeyScan		look;
 	bool		changing = false;
 
+	*deleting = false;
 	if (is_local(rel))
 	{
 		bool		found;
@@ -1025,10 +1026,11 @@ store_any_changing(const char *table, const char *index, int nkeys,
 		InitDirtySnapshot(snapshot);
 		found = key_scan_begin(&look, rel, query_table(index), nkeys, keys,
 							   &snapshot);
-		while (found && !changing)
+		while (found && !*deleting)
 		{
-			changing = TransactionIdIsValid(snapshot.xmin) ||
-				TransactionIdIsValid(snapshot.xmax);
+			*deleting = TransactionIdIsValid(snapshot.xmax);
+			changing = changing || *deleting ||
+				TransactionIdIsValid(snapshot.xmin);
 			found = index_getnext_slot(look.scan, ForwardScanDirection,
 									   look.slot);
 		}

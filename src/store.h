@@ -45,7 +45,8 @@ extern bool store_insert_row(const char *table, int natts, Datum *values,
 							 bool *nulls);
 extern StoreLook store_proposal_look(const ClaimKey *key);
 extern bool store_any_changing(const char *table, const char *index,
-							   int nkeys, const char *const *keys);
+							   int nkeys, const char *const *keys,
+							   bool *deleting);
 extern bool store_is_changing(const char *table, int nkeys,
 							  const char *const *keys);
 
