@@ -4,7 +4,7 @@
 \set organization tap_admin
 \ir include/helpers.psql
 
-SELECT plan(1168);
+SELECT plan(1171);
 
 -- the organizations of this test, emptied
 CREATE PROCEDURE pg_temp.forget_all()
@@ -676,7 +676,8 @@ SELECT is((SELECT string_agg(p.proname, ' ' ORDER BY p.proname) FROM pg_proc AS 
 	'what the views need, every duty has or none');
 CREATE TEMPORARY TABLE may_read (name text, duties text);
 INSERT INTO may_read VALUES ('claims', 'auditor'), ('proposals', 'auditor'), ('inbox', 'approval_service approver auditor'), ('ready', 'auditor worker'), ('gates', 'auditor'), ('attention', 'administrator auditor reconciler'),
-	('stats', 'auditor'), ('tool_policies', 'administrator auditor'), ('record_readings', '');
+	('stats', 'auditor'), ('tool_policies', 'administrator auditor'), ('registered_approvers', 'administrator auditor'),
+	('registered_mark_keys', 'administrator auditor'), ('granted_duties', 'administrator auditor'), ('record_readings', '');
 SELECT is(pg_temp.who('SELECT', format('tool_claims.%I', name)::regclass), duties, 'who may read: ' || name) FROM may_read;
 SELECT is(pg_temp.who('SELECT', c.oid), 'backup', 'who may read the table ' || c.relname) FROM pg_class AS c WHERE c.relnamespace = 'tool_claims'::regnamespace AND c.relkind = 'r';
 SELECT is((SELECT string_agg(c.relname, ' ') FROM pg_class AS c WHERE c.relnamespace = 'tool_claims'::regnamespace AND c.relkind = 'v' AND c.relname NOT IN (SELECT name FROM may_read)), NULL, 'no other view');

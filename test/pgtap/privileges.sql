@@ -3,7 +3,7 @@
 \set organization tap_privileges
 \ir include/helpers.psql
 
-SELECT plan(1417);
+SELECT plan(1420);
 
 CREATE VIEW pg_temp.functions AS
 SELECT p.oid, p.oid::regprocedure AS signature, p.proname AS name, p.proacl AS acl, p.prosecdef
@@ -91,6 +91,9 @@ SELECT is(
 		WHEN 'gates' THEN '{auditor}'
 		WHEN 'stats' THEN '{auditor}'
 		WHEN 'tool_policies' THEN '{administrator,auditor}'
+		WHEN 'registered_approvers' THEN '{administrator,auditor}'
+		WHEN 'registered_mark_keys' THEN '{administrator,auditor}'
+		WHEN 'granted_duties' THEN '{administrator,auditor}'
 		ELSE CASE WHEN r.kind = 'r' THEN '{backup}'::text[] END
 	END, r.name || ': who may read')
 FROM pg_temp.relations AS r WHERE r.kind IN ('r', 'v') ORDER BY r.name;

@@ -150,7 +150,7 @@ INSERT INTO stories (name, steps) VALUES
 		$$reserve_by_digest(K, E, D, lease => '1 min') = acquired$$,
 		$$claim = proposals$$,
 		$$release(K, 1) = released$$,
-		$$claim = proposals$$]),
+		$$claim = proposals ready$$]),
 	('rejected', ARRAY[$$propose(K, 'tool', '{}', 'agent') = proposed$$, $$reject_as('ann', K, D) = recorded$$, $$claim = proposals$$]),
 	('withdrawn', ARRAY[$$propose(K, 'tool', '{}', 'agent') = proposed$$, $$withdraw(K, 'why') = recorded$$, $$claim = proposals$$]),
 	('revoked', ARRAY[$$propose(K, 'tool', '{}', 'agent') = proposed$$, $$approve_as('ann', K, D) = recorded$$, $$claim = proposals ready$$, $$revoke_as('bob', K, 'why') = recorded$$, $$claim = proposals$$]),
