@@ -908,11 +908,13 @@ tc_prune(PG_FUNCTION_ARGS)
 	for (uint64 i = 0; i < count; i++)
 	{
 		ClaimRecord stored;
+		ProposalRecord proposal;
 
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextReset(row_context);
 		show_progress("prune", i, count);
-		if (store_lock(&keys[i], STORE_SKIP, &stored) != STORE_LOCKED ||
+		if (proposal_lock(&keys[i], STORE_SKIP, &proposal) == STORE_BUSY ||
+			store_lock(&keys[i], STORE_SKIP, &stored) != STORE_LOCKED ||
 			event_log_in_flight(&keys[i]))
 			continue;
 		if (tombstones)
@@ -1010,6 +1012,7 @@ Datum
 tc_redact(PG_FUNCTION_ARGS)
 {
 	ClaimKey	key;
+	ProposalRecord proposal;
 	ClaimRecord stored;
 	ClaimRecord next;
 	const text *answer;
@@ -1019,6 +1022,8 @@ tc_redact(PG_FUNCTION_ARGS)
 	verb_enter("tool_claims.redact()");
 	key = argument_key(fcinfo);
 	require_argument(fcinfo, 2, "reason");
+	/* the proposal first, as everybody locks the two */
+	(void) proposal_lock(&key, STORE_WAIT, &proposal);
 	do
 	{
 		CHECK_FOR_INTERRUPTS();

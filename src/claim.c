@@ -361,6 +361,11 @@ acquire(const ClaimRecord *stored, const ClaimCall *call,
 	const ClaimRecord *ended = previous;
 	const char *reason;
 
+	if (call->only_held)
+	{
+		in_open_transaction(step, NULL);
+		return;
+	}
 	if (call->recovery_pending && (call->leased || call->reserving))
 	{
 		fault(step, CLAIM_RECOVERY_PENDING,

@@ -225,6 +225,8 @@ typedef struct ClaimCall
 	bool		reserving;		/* on behalf of an approved proposal */
 	bool		recovery_pending;	/* nobody has accepted a recovery yet */
 	ClaimFacts	facts;
+	bool		keep_facts;		/* they were found out for this very look */
+	bool		only_held;		/* take nothing that is not held already */
 
 	/* of the other verbs */
 	bool		has_attempt;

@@ -778,10 +778,13 @@ try_acquire(ClaimCall *call, ClaimStep *step)
 		ClaimPolicy policy;
 		StoreLook	look;
 		StoreResult result;
+		uint64		changes;
 
+		CHECK_FOR_INTERRUPTS();
 		AcceptInvalidationMessages();
 		policy_of(call->key.organization, call->tool_server, call->tool_name,
 				  &policy);
+		changes = policy_changes();
 		look = store_look(&call->key, stored);
 		if (look == STORE_UNCOMMITTED)
 		{
@@ -792,10 +795,18 @@ try_acquire(ClaimCall *call, ClaimStep *step)
 			stored = NULL;
 		if (!load_operation(call, owner))
 			continue;
-		call->facts.known = false;
+		if (!call->keep_facts)
+			call->facts.known = false;
 		decide_acquisition(stored, call, &policy, step);
 		if (step->kind == STEP_CHANGE)
 		{
+			/* the policy's functions may have run long: is it still the one? */
+			AcceptInvalidationMessages();
+			if (policy_changes() != changes)
+			{
+				race--;
+				continue;
+			}
 			result = stored == NULL ? store_new(call, &policy, step) :
 				store_existing(call, &policy, step);
 			if (result == STORED)

@@ -7,6 +7,7 @@
 
 #include "catalog/pg_type.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 
 #include "query.h"
@@ -112,7 +113,8 @@ static SavedQuery doctor_query = {
 	"('proposer', 'approval_service'), ('worker', 'approver'), "
 	"('worker', 'approval_service'), ('worker', 'reconciler'), "
 	"('administrator', 'approver'), ('administrator', 'approval_service'), "
-	"('administrator', 'auditor'), ('administrator', 'worker')) "
+	"('administrator', 'auditor'), ('administrator', 'worker'), "
+	"('administrator', 'backup')) "
 	"AND EXISTS (SELECT 1 FROM pg_catalog.pg_roles x "
 	"WHERE x.rolname = a.role_name "
 	"AND pg_catalog.pg_has_role(r.oid, x.oid, 'MEMBER')) "
@@ -140,6 +142,7 @@ static SavedQuery doctor_query = {
 	"'trigger %s is missing or disabled', w.name), "
 	"'Enable it, or create the extension anew.' FROM (VALUES "
 	"('events', 'events_guard', ARRAY['O', 'A']), "
+	"('events', 'events_row_guard', ARRAY['O', 'A']), "
 	"('policies', 'policies_changed', ARRAY['A']), "
 	"('policies', 'policies_truncated', ARRAY['A'])) w (relation, name, states) "
 	"WHERE NOT EXISTS (SELECT 1 FROM pg_catalog.pg_trigger g "
@@ -161,8 +164,7 @@ static SavedQuery doctor_query = {
 	"UNION ALL SELECT 'error', 'organizations are pinned to roles and the "
 	"library is not preloaded', 'Add tool_claims to shared_preload_libraries: "
 	"without it a client that asks for another organization is only refused.' "
-	"WHERE pg_catalog.current_setting('shared_preload_libraries') "
-	"NOT LIKE '%tool_claims%' AND EXISTS (SELECT 1 "
+	"WHERE $3 NOT LIKE '%tool\\_claims%' AND EXISTS (SELECT 1 "
 	"FROM pg_catalog.pg_db_role_setting s, pg_catalog.unnest(s.setconfig) c "
 	"WHERE c LIKE 'tool\\_claims.organization=%') "
 	"UNION ALL SELECT CASE WHEN tool_claims.recovery_is_pending() "
@@ -182,18 +184,20 @@ static SavedQuery doctor_query = {
 	"AND e.extversion <> $1) d (level, finding, advice) "
 	"ORDER BY pg_catalog.array_position(ARRAY['error', 'warning', 'info'], "
 	"d.level), d.finding",
-	2, {TEXTOID, BOOLOID}
+	3, {TEXTOID, BOOLOID, TEXTOID}
 };
 
 /* tool_claims.doctor() returns setof (level text, finding text, advice text) */
 Datum
 tc_doctor(PG_FUNCTION_ARGS)
 {
-	Datum		values[2];
+	Datum		values[3];
 
 	(void) settings_organization();
 	values[0] = CStringGetTextDatum(LIBRARY_VERSION);
 	values[1] = BoolGetDatum(tc_clock_offset != 0);
+	values[2] = CStringGetTextDatum(shared_preload_libraries_string ?
+									shared_preload_libraries_string : "");
 	query_return_set(fcinfo, &doctor_query, values, NULL, QUERY_SCAN);
 	return (Datum) 0;
 }

@@ -588,10 +588,16 @@ event_log_delete_orphans(const char *organization, TimestampTz before,
 	return done;
 }
 
-/* the statement trigger of the table events */
+/*
+ * The triggers of the table events: for statements, because they see also what
+ * matches no row, and for rows, because a statement on a parent table does not
+ * fire those of its children.
+ */
 Datum
 tc_events_guard(PG_FUNCTION_ARGS)
 {
+	TriggerData *data;
+
 	if (!CALLED_AS_TRIGGER(fcinfo))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
@@ -601,6 +607,10 @@ tc_events_guard(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("table \"events\" is append-only"),
 				 errhint("Use tool_claims.prune or tool_claims.redact.")));
+	data = (TriggerData *) fcinfo->context;
+	if (TRIGGER_FIRED_FOR_ROW(data->tg_event))
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(data->tg_event) ?
+							   data->tg_newtuple : data->tg_trigtuple);
 	return PointerGetDatum(NULL);
 }
 

@@ -291,6 +291,13 @@ copy_texts(List *texts)
 	return copy;
 }
 
+/* how often the policies were told to have changed */
+uint64
+policy_changes(void)
+{
+	return invalidations;
+}
+
 /*
  * The policy of a call.  Its strings live until the next invalidation, so
  * they are copied to the caller's context.

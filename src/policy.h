@@ -9,6 +9,7 @@
 #include "claim.h"
 
 extern void policy_define(void);
+extern uint64 policy_changes(void);
 extern List *policy_text_list(Datum array);
 extern const char *policy_source(const char *organization,
 								 const char *tool_name,

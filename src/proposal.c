@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
@@ -118,30 +119,57 @@ in_group(const Voter *voter, const char *group)
 }
 
 /*
- * Finds a voter of his own for every group from number n on.  Groups are few;
- * trying all is fine.
+ * Finds a voter for a group, moving others where that frees one: an augmenting
+ * path of bipartite matching.  taken is, for each voter, the group he stands
+ * for, or -1; seen marks the voters that this search has tried.
  */
 static bool
-fill_groups(List *voters, List *groups, int n, const char *excluded,
-			List *taken)
+find_voter(List *voters, List *groups, int group, const char *excluded,
+		   int *taken, bool *seen)
 {
 	ListCell   *cell;
+	int			n = -1;
 
-	if (n >= list_length(groups))
-		return true;
+	CHECK_FOR_INTERRUPTS();
 	foreach(cell, voters)
 	{
 		Voter	   *voter = lfirst(cell);
 
-		if (list_member_ptr(taken, voter) ||
+		n++;
+		if (seen[n] ||
 			(excluded != NULL && strcmp(voter->principal, excluded) == 0) ||
-			!in_group(voter, list_nth(groups, n)))
+			!in_group(voter, list_nth(groups, group)))
 			continue;
-		if (fill_groups(voters, groups, n + 1, excluded,
-						lappend(list_copy(taken), voter)))
+		seen[n] = true;
+		if (taken[n] < 0 ||
+			find_voter(voters, groups, taken[n], excluded, taken, seen))
+		{
+			taken[n] = group;
 			return true;
+		}
 	}
 	return false;
+}
+
+/* does every group have a voter of his own? */
+static bool
+fill_groups(List *voters, List *groups, const char *excluded)
+{
+	int			nvoters = list_length(voters);
+	int		   *taken = palloc((nvoters + 1) * sizeof(int));
+	bool	   *seen = palloc((nvoters + 1) * sizeof(bool));
+
+	if (list_length(groups) > nvoters)
+		return false;
+	for (int i = 0; i < nvoters; i++)
+		taken[i] = -1;
+	for (int group = 0; group < list_length(groups); group++)
+	{
+		memset(seen, false, nvoters * sizeof(bool));
+		if (!find_voter(voters, groups, group, excluded, taken, seen))
+			return false;
+	}
+	return true;
 }
 
 /* how many people's votes these are, without the one who is excluded */
@@ -164,7 +192,7 @@ proposal_quorum(List *voters, int32 required, List *groups,
 				const char *excluded)
 {
 	return proposal_count(voters, excluded) >= required &&
-		fill_groups(voters, groups, 0, excluded, NIL);
+		fill_groups(voters, groups, excluded);
 }
 
 static const char *
@@ -360,6 +388,12 @@ decide_reserve(const ProposalCall *call, TimestampTz now, ProposalStep *step)
 	}
 	if (step->refusal != NULL)
 		return;
+	if (call->by_digest && record->redacted)
+	{
+		/* the approved input is gone: its execution may look, not act */
+		refuse(step, "changed_input");
+		return;
+	}
 	if (!same_execution(&record->bound, call->bound.execution_id))
 		refuse(step, "other_execution");
 	else if (!record->by_rule &&

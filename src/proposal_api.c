@@ -43,6 +43,9 @@ PG_FUNCTION_INFO_V1(tc_withdraw);
 PG_FUNCTION_INFO_V1(tc_add_approver);
 PG_FUNCTION_INFO_V1(tc_remove_approver);
 
+/* all of a registration is one key, which an index has to hold */
+#define MAX_REGISTRATION_BYTES	2048
+
 typedef enum ProposalOutcome
 {
 	PROPOSED,
@@ -965,6 +968,13 @@ change_approver(FunctionCallInfo fcinfo, bool add)
 											  KEY_TEXT_FILLED);
 	const char *organization = settings_verb_organization();
 
+	if (strlen(principal) + strlen(grp) + strlen(project) +
+		strlen(tool_server) + strlen(tool_name) + strlen(organization) >
+		MAX_REGISTRATION_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a registration has at most %d bytes, all its names together",
+						MAX_REGISTRATION_BYTES)));
 	if (add)
 		(void) approver_add(organization, principal, grp, project,
 							tool_server, tool_name);

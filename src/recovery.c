@@ -100,24 +100,28 @@ static SavedQuery accept_query = {
 static SavedQuery claims_query = {
 	"SELECT r.organization, r.task_id, r.tool_call_id "
 	"FROM tool_claims.claim_records r "
-	"WHERE r.open_since IS NOT NULL AND "
+	"WHERE ($2 OPERATOR(pg_catalog.=) '*' OR "
+	"r.organization OPERATOR(pg_catalog.=) $2) AND "
+	"r.open_since IS NOT NULL AND "
 	"r.state OPERATOR(pg_catalog.=) 'c'::pg_catalog.\"char\" AND "
 	"r.lease_expires_at OPERATOR(pg_catalog.>=) $1 "
 	"ORDER BY r.organization, r.task_id, r.tool_call_id",
-	1, {TIMESTAMPTZOID}
+	2, {TIMESTAMPTZOID, TEXTOID}
 };
 
 static SavedQuery approvals_query = {
 	"SELECT p.organization, p.task_id, p.tool_call_id "
 	"FROM tool_claims.proposal_records p "
-	"WHERE p.state OPERATOR(pg_catalog.=) 'a'::pg_catalog.\"char\" AND "
+	"WHERE ($2 OPERATOR(pg_catalog.=) '*' OR "
+	"p.organization OPERATOR(pg_catalog.=) $2) AND "
+	"p.state OPERATOR(pg_catalog.=) 'a'::pg_catalog.\"char\" AND "
 	"COALESCE((SELECT pg_catalog.max(v.voted_at) FROM tool_claims.votes v "
 	"WHERE v.organization OPERATOR(pg_catalog.=) p.organization AND "
 	"v.task_id OPERATOR(pg_catalog.=) p.task_id AND "
 	"v.tool_call_id OPERATOR(pg_catalog.=) p.tool_call_id), p.proposed_at) "
 	"OPERATOR(pg_catalog.>=) $1 "
 	"ORDER BY p.organization, p.task_id, p.tool_call_id",
-	1, {TIMESTAMPTZOID}
+	2, {TIMESTAMPTZOID, TEXTOID}
 };
 
 static bool looked = false;
@@ -260,13 +264,15 @@ tc_recovery_is_pending(PG_FUNCTION_ARGS)
 
 /* the keys that a query finds, in the caller's context */
 static ClaimKey *
-find_keys(SavedQuery *query, TimestampTz since, uint64 *count)
+find_keys(SavedQuery *query, TimestampTz since, const char *organization,
+		  uint64 *count)
 {
 	QueryScope	scope;
-	Datum		values[1];
+	Datum		values[2];
 	ClaimKey   *keys;
 
 	values[0] = TimestampTzGetDatum(since);
+	values[1] = CStringGetTextDatum(organization);
 	query_begin_scan(&scope);
 	*count = query_run(query, values, NULL, InvalidSnapshot);
 	keys = query_keys(&scope, *count);
@@ -286,6 +292,7 @@ Datum
 tc_accept_recovery(PG_FUNCTION_ARGS)
 {
 	TimestampTz lost_since;
+	const char *organization;
 	ClaimKey   *keys;
 	uint64		count;
 	Datum		values[1];
@@ -294,14 +301,16 @@ tc_accept_recovery(PG_FUNCTION_ARGS)
 	verb_enter("tool_claims.accept_recovery()");
 	require_argument(fcinfo, 0, "lost_since");
 	lost_since = PG_GETARG_TIMESTAMPTZ(0);
+	/* a recovery is the whole server's; without one it is the caller's own */
+	organization = pending ? "*" : settings_organization();
 
-	keys = find_keys(&claims_query, lost_since, &count);
+	keys = find_keys(&claims_query, lost_since, organization, &count);
 	for (uint64 i = 0; i < count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		claim_write_recovered(&keys[i]);
 	}
-	keys = find_keys(&approvals_query, lost_since, &count);
+	keys = find_keys(&approvals_query, lost_since, organization, &count);
 	for (uint64 i = 0; i < count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();

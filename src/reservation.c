@@ -58,13 +58,17 @@ refuse(const ClaimKey *key, ClaimStep *step, const char *reason)
 	proposal_refused_event(key, "reserve", reason, NULL);
 }
 
-/* the claim that goes with a proposal */
+/*
+ * The claim that goes with a proposal.  Where the input is given it is the
+ * approved one, and is used as given: the stored one may be redacted.
+ */
 static void
-claim_of_proposal(const ProposalRecord *record, ClaimCall *call)
+claim_of_proposal(const ProposalRecord *record, const ProposalCall *asked,
+				  ClaimCall *call)
 {
 	call->tool_server = record->bound.tool_server;
 	call->tool_name = record->bound.tool_name;
-	call->input = record->bound.input;
+	call->input = asked->by_digest ? record->bound.input : asked->bound.input;
 	call->input_digest = record->bound.input_digest;
 	call->operation_id = record->bound.operation_id;
 }
@@ -102,8 +106,11 @@ grant(ClaimCall *call, ProposalCall *asked, ClaimStep *step)
 		refuse(&call->key, step, proposal.refusal);
 		return;
 	}
-	claim_of_proposal(&record, call);
+	claim_of_proposal(&record, asked, call);
+	/* what the policy's functions said before anything was locked still holds */
+	call->keep_facts = true;
 	claim_acquire(call, 0, step);
+	call->keep_facts = false;
 	if (step->outcome != OUTCOME_ACQUIRED || !proposal.changes)
 		return;
 
@@ -140,11 +147,16 @@ try_reserve(ClaimCall *call, ProposalCall *asked, ClaimStep *step)
 		refuse(&call->key, step, proposal.refusal);
 		return;
 	}
-	claim_of_proposal(&record, call);
+	claim_of_proposal(&record, asked, call);
 	claim_peek(call, step);
 	if (step->kind == STEP_CHANGE && step->outcome == OUTCOME_ACQUIRED &&
 		step->reason != NULL && strcmp(step->reason, "already_held") == 0)
-		claim_acquire(call, 0, step);	/* its answer was lost */
+	{
+		/* its answer was lost; if it has ended since, this grants nothing */
+		call->only_held = true;
+		claim_acquire(call, 0, step);
+		call->only_held = false;
+	}
 	else if (step->kind == STEP_CHANGE && proposal.refusal != NULL)
 		refuse(&call->key, step, proposal.refusal);
 	else if (step->kind == STEP_CHANGE && proposal_is_changing(&record))

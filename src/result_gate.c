@@ -517,7 +517,8 @@ answer_closed(Gate *gate, const Offer *offer)
 
 	if (gate->verdict == GATE_ACCEPTED &&
 		(strcmp(offer->status, "succeeded") != 0 ||
-		 !same_json(gate->result, offered)))
+		 !same_json(gate->result, offered) ||
+		 (offer->result != NULL && !same_json(gate->result, offer->result))))
 	{
 		gate->verdict = GATE_REJECTED;
 		gate->reason = "already_accepted";

@@ -1160,6 +1160,11 @@ CREATE TRIGGER events_guard
 	FOR EACH STATEMENT EXECUTE FUNCTION tool_claims.events_guard();
 COMMENT ON TRIGGER events_guard ON tool_claims.events
 	IS 'Keeps the table append-only';
+CREATE TRIGGER events_row_guard
+	BEFORE UPDATE OR DELETE ON tool_claims.events
+	FOR EACH ROW EXECUTE FUNCTION tool_claims.events_guard();
+COMMENT ON TRIGGER events_row_guard ON tool_claims.events
+	IS 'Keeps the table append-only under a parent table';
 
 CREATE FUNCTION tool_claims.policies_changed()
 	RETURNS trigger
