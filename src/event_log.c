@@ -1,7 +1,7 @@
 /*
  * event_log.c
  *
- * The only module that reads or writes the table events.
+ * The only module that writes the table events.
  *
  * Every event names the hash of the one before it.  Events that change the
  * record are written under its lock, so they see each other and form one
@@ -13,15 +13,15 @@
  * hash of its newest changing event: cutting that off shows without a head
  * kept elsewhere.
  *
- * Nobody's ordinary SQL can UPDATE, DELETE or TRUNCATE the table: a statement
- * trigger refuses it unless this module itself is at work.
+ * Nobody's ordinary SQL can UPDATE, DELETE or TRUNCATE the table: its triggers
+ * refuse it unless this module itself is at work.  Reading and verifying is
+ * evidence.c.
  */
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "pgtime.h"
 #include "utils/builtins.h"
@@ -29,17 +29,13 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-#include "arguments.h"
 #include "clock.h"
+#include "direct.h"
 #include "event_log.h"
 #include "query.h"
-#include "settings.h"
 #include "store.h"
 
 PG_FUNCTION_INFO_V1(tc_events_guard);
-PG_FUNCTION_INFO_V1(tc_evidence);
-PG_FUNCTION_INFO_V1(tc_evidence_heads);
-PG_FUNCTION_INFO_V1(tc_verify_evidence);
 
 #define KEY_CONDITION \
 	"e.organization OPERATOR(pg_catalog.=) $1 AND " \
@@ -108,65 +104,6 @@ static SavedQuery orphans_query = {
 	3, {TEXTOID, TIMESTAMPTZOID, INT4OID}
 };
 
-/*
- * What the last event with an answer says of it, where it still says so, and
- * what the record holds.
- */
-static SavedQuery answer_query = {
-	"SELECT l.seq, l.detail OPERATOR(pg_catalog.->>) 'result_digest', "
-	"l.detail OPERATOR(pg_catalog.->>) 'error_digest', r.result, r.error "
-	"FROM tool_claims.claim_records r JOIN LATERAL (SELECT e.seq, e.kind, "
-	"e.attempt, e.detail FROM tool_claims.events e WHERE " KEY_CONDITION
-	" AND e.kind OPERATOR(pg_catalog.=) ANY (ARRAY['completed', 'failed', "
-	"'reconciled']) ORDER BY e.seq DESC LIMIT 1) l "
-	"ON l.attempt OPERATOR(pg_catalog.=) r.attempt "
-	"WHERE r.organization OPERATOR(pg_catalog.=) $1 AND "
-	"r.task_id OPERATOR(pg_catalog.=) $2 AND "
-	"r.tool_call_id OPERATOR(pg_catalog.=) $3 AND r.redacted IS NULL AND "
-	"l.detail IS NOT NULL AND "
-	"r.state OPERATOR(pg_catalog.=) ANY ('{d,f}'::pg_catalog.\"char\"[])",
-	3, {TEXTOID, TEXTOID, TEXTOID}
-};
-
-static SavedQuery evidence_query = {
-	"SELECT e.seq, e.at, e.kind, e.attempt, e.role, e.principal, e.detail, "
-	"e.detail_digest, e.previous, e.hash FROM tool_claims.events e "
-	"WHERE " KEY_CONDITION " ORDER BY e.seq, e.at, e.hash",
-	3, {TEXTOID, TEXTOID, TEXTOID}
-};
-
-static SavedQuery heads_query = {
-	"SELECT e.organization, e.task_id, e.tool_call_id, e.seq, e.hash "
-	"FROM tool_claims.events e "
-	"WHERE ($1 OPERATOR(pg_catalog.=) '*' OR "
-	"e.organization OPERATOR(pg_catalog.=) $1) AND NOT EXISTS ("
-	"SELECT 1 FROM tool_claims.events n "
-	"WHERE n.organization OPERATOR(pg_catalog.=) e.organization AND "
-	"n.task_id OPERATOR(pg_catalog.=) e.task_id AND "
-	"n.tool_call_id OPERATOR(pg_catalog.=) e.tool_call_id AND "
-	"n.previous::pg_catalog.bytea OPERATOR(pg_catalog.=) "
-	"e.hash::pg_catalog.bytea) "
-	"ORDER BY e.organization, e.task_id, e.tool_call_id, e.seq, e.hash",
-	1, {TEXTOID}
-};
-
-static SavedQuery chain_query = {
-	"SELECT e.seq, e.at, e.kind, e.attempt, e.role, e.principal, "
-	"e.detail::pg_catalog.text, e.detail_digest::pg_catalog.bytea, "
-	"e.previous::pg_catalog.bytea, e.hash::pg_catalog.bytea "
-	"FROM tool_claims.events e WHERE " KEY_CONDITION " ORDER BY e.seq, e.hash",
-	3, {TEXTOID, TEXTOID, TEXTOID}
-};
-
-/* what claim and proposal say is their newest event */
-static SavedQuery record_heads_query = {
-	"SELECT e.evidence_head::pg_catalog.bytea "
-	"FROM tool_claims.claim_records e WHERE " KEY_CONDITION " UNION ALL "
-	"SELECT e.evidence_head::pg_catalog.bytea "
-	"FROM tool_claims.proposal_records e WHERE " KEY_CONDITION,
-	3, {TEXTOID, TEXTOID, TEXTOID}
-};
-
 static bool guard_open = false;
 
 static const char *const kind_names[] = {
@@ -192,8 +129,9 @@ static const char *const kind_names[] = {
 	[EVENT_PRUNED] = "pruned"
 };
 
-static bool
-kind_changes(const char *kind)
+/* does an event of this kind change the record? */
+bool
+event_kind_changes(const char *kind)
 {
 	return strcmp(kind, "conflict") != 0 && strcmp(kind, "refused") != 0 &&
 		strcmp(kind, "late_report") != 0;
@@ -244,8 +182,8 @@ detail_end(StringInfo detail)
 
 /* ----- hashing ----- */
 
-static void
-json_digest(const char *json, Sha256Digest *digest)
+void
+event_json_digest(const char *json, Sha256Digest *digest)
 {
 	canonical_json_digest(canonical_json_parse(json, strlen(json)), digest);
 }
@@ -266,7 +204,7 @@ utc_text(TimestampTz time)
 }
 
 /* the hash of an event, over the object that README.md spells out */
-static void
+void
 event_hash(const EventRow *row, Sha256Digest *hash)
 {
 	StringInfoData object;
@@ -293,7 +231,7 @@ event_hash(const EventRow *row, Sha256Digest *hash)
 	}
 	else
 		detail_json(&object, "previous", "null");
-	json_digest(detail_end(&object), hash);
+	event_json_digest(detail_end(&object), hash);
 }
 
 /* ----- rows ----- */
@@ -354,9 +292,9 @@ newest_of_line(Link *links, uint64 count, Link *newest)
 	uint64		anchor = 0;
 
 	for (uint64 i = 0; i < count; i++)
-		if (kind_changes(links[i].kind))
+		if (event_kind_changes(links[i].kind))
 			anchor = i;
-	if (!kind_changes(links[anchor].kind))
+	if (!event_kind_changes(links[anchor].kind))
 		anchor = count - 1;		/* nothing has changed yet: any will do */
 	*newest = links[anchor];
 	links[ndescendants++] = links[anchor];
@@ -384,7 +322,7 @@ events_changing(const ClaimKey *key, bool *deleting)
 	keys[0] = key->organization;
 	keys[1] = key->task_id;
 	keys[2] = key->tool_call_id;
-	return store_any_changing("events", "events_key_idx", 3, keys, deleting);
+	return direct_any_changing("events", "events_key_idx", 3, keys, deleting);
 }
 
 /*
@@ -451,8 +389,8 @@ event_log_prepare(EventRow *row, const ClaimKey *key, EventKind kind,
 	row->role = GetUserNameFromId(GetUserId(), false);
 	row->principal = principal != NULL ? principal :
 		GetUserNameFromId(GetSessionUserId(), false);
-	row->detail = kind_changes(row->kind) ? detail : with_process(detail);
-	json_digest(row->detail, &row->detail_digest);
+	row->detail = event_kind_changes(row->kind) ? detail : with_process(detail);
+	event_json_digest(row->detail, &row->detail_digest);
 	row->seq = 1;
 	if (after != NULL)
 	{
@@ -460,7 +398,7 @@ event_log_prepare(EventRow *row, const ClaimKey *key, EventKind kind,
 		row->previous = after->hash;
 		row->seq = after->seq + 1;
 	}
-	else if (find_previous(key, kind_changes(row->kind), &previous))
+	else if (find_previous(key, event_kind_changes(row->kind), &previous))
 	{
 		row->has_previous = true;
 		row->previous = previous.hash;
@@ -612,313 +550,4 @@ tc_events_guard(PG_FUNCTION_ARGS)
 		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(data->tg_event) ?
 							   data->tg_newtuple : data->tg_trigtuple);
 	return PointerGetDatum(NULL);
-}
-
-/* ----- verification ----- */
-
-typedef struct Verdict
-{
-	bool		ok;
-	int32		broken_at;
-	const char *reason;
-} Verdict;
-
-typedef struct Chain
-{
-	EventRow   *rows;
-	uint64		count;
-	bool		known;			/* there are events, or a record */
-	uint64		head_count;
-	int32		answer_seq;		/* an event whose answer the record lacks, or 0 */
-	Sha256Digest heads[2];		/* that claim and proposal name */
-} Chain;
-
-static void
-chain_row(uint64 i, const ClaimKey *key, EventRow *row)
-{
-	bool		isnull;
-	Datum		value;
-
-	row->key = *key;
-	row->seq = DatumGetInt32(column(i, 1, &isnull));
-	row->at = DatumGetTimestampTz(column(i, 2, &isnull));
-	row->kind = TextDatumGetCString(column(i, 3, &isnull));
-	value = column(i, 4, &isnull);
-	row->attempt = isnull ? 0 : DatumGetInt32(value);
-	row->role = TextDatumGetCString(column(i, 5, &isnull));
-	row->principal = TextDatumGetCString(column(i, 6, &isnull));
-	value = column(i, 7, &isnull);
-	row->detail = isnull ? NULL : TextDatumGetCString(value);
-	(void) digest_column(i, 8, &row->detail_digest);
-	row->has_previous = digest_column(i, 9, &row->previous);
-	(void) digest_column(i, 10, &row->hash);
-}
-
-/* is a stored answer the one that has this digest in hex, both NULL for none? */
-static bool
-has_digest(int json_column, int hex_column)
-{
-	bool		no_json;
-	bool		no_hex;
-	Datum		json = column(0, json_column, &no_json);
-	Datum		hex = column(0, hex_column, &no_hex);
-	Sha256Digest digest;
-	char		expected[SHA256_HEX_BYTES + 1];
-	text	   *bytes;
-
-	if (no_json || no_hex)
-		return no_json && no_hex;
-	bytes = DatumGetTextPP(json);
-	sha256_compute(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), &digest);
-	sha256_to_hex(&digest, expected);
-	return strcmp(TextDatumGetCString(hex), expected) == 0;
-}
-
-/* the seq of the event of which the record holds another answer, or 0 */
-static int32
-answer_differs(void)
-{
-	bool		isnull;
-
-	return has_digest(4, 2) && has_digest(5, 3) ? 0 :
-		DatumGetInt32(column(0, 1, &isnull));
-}
-
-static void
-load_chain(const ClaimKey *key, Chain *chain)
-{
-	QueryScope	scope;
-	Datum		values[3];
-	MemoryContext old;
-	Snapshot	snapshot;
-	uint64		records;
-
-	/* one snapshot: a record that is just changing must fit its chain */
-	query_key_arguments(key, values);
-	query_begin(&scope);
-	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	chain->count = query_run(&chain_query, values, NULL, snapshot);
-	old = MemoryContextSwitchTo(scope.caller);
-	chain->rows = palloc_extended((chain->count + 1) * sizeof(EventRow),
-								  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	for (uint64 i = 0; i < chain->count; i++)
-		chain_row(i, key, &chain->rows[i]);
-	MemoryContextSwitchTo(old);
-	records = query_run(&record_heads_query, values, NULL, snapshot);
-	chain->known = chain->count > 0 || records > 0;
-	for (uint64 i = 0; i < records; i++)
-		if (digest_column(i, 1, &chain->heads[chain->head_count]))
-			chain->head_count++;
-	if (query_run(&answer_query, values, NULL, snapshot) > 0)
-		chain->answer_seq = answer_differs();
-	UnregisterSnapshot(snapshot);
-	query_end(&scope);
-}
-
-static bool
-broken(Verdict *verdict, int32 seq, const char *reason)
-{
-	verdict->ok = false;
-	verdict->broken_at = seq;
-	verdict->reason = reason;
-	return false;
-}
-
-/* does one event agree with itself? */
-static bool
-verify_content(const Chain *chain, const EventRow *row, Verdict *verdict)
-{
-	Sha256Digest digest;
-
-	event_hash(row, &digest);
-	if (!same_digest(&digest, &row->hash))
-		return broken(verdict, row->seq, "hash does not match the event");
-	if (row->detail != NULL)
-	{
-		json_digest(row->detail, &digest);
-		if (!same_digest(&digest, &row->detail_digest))
-			return broken(verdict, row->seq, "detail does not match its digest");
-		return true;
-	}
-	for (uint64 i = 0; i < chain->count; i++)
-		if (strcmp(chain->rows[i].kind, "redacted") == 0 &&
-			(chain->rows[i].seq > row->seq || !kind_changes(row->kind)))
-			return true;
-	return broken(verdict, row->seq, "detail is missing without a redaction");
-}
-
-/* what an event continues: its index, or -1; rows are in the order of seq */
-static int64
-find_hash(const Chain *chain, int64 before, const Sha256Digest *hash)
-{
-	for (int64 i = before - 1; i >= 0; i--)
-		if (same_digest(&chain->rows[i].hash, hash))
-			return i;
-	return -1;
-}
-
-/*
- * Do all events hang together?  One root: the first event, or the one that
- * pruning left.  line is, per event, whether a changing event stands on it or
- * above; of the events that continue the same one, at most one may have that.
- */
-static bool
-verify_links(const Chain *chain, Verdict *verdict)
-{
-	int64		root = -1;
-	int64	   *parent = palloc_extended((chain->count + 1) * sizeof(int64),
-										 MCXT_ALLOC_HUGE);
-	int64	   *changing = palloc_extended((chain->count + 1) * sizeof(int64),
-										   MCXT_ALLOC_HUGE);
-
-	for (int64 i = 0; i < (int64) chain->count; i++)
-		if (strcmp(chain->rows[i].kind, "pruned") == 0)
-			root = i;
-	for (int64 i = 0; i < (int64) chain->count; i++)
-	{
-		const EventRow *row = &chain->rows[i];
-
-		changing[i] = -1;
-		parent[i] = row->has_previous ?
-			find_hash(chain, i, &row->previous) : -1;
-		if (i > 0 && same_digest(&row->hash, &chain->rows[i - 1].hash))
-			return broken(verdict, row->seq, "event stands twice");
-		if (parent[i] >= 0)
-		{
-			if (row->seq != chain->rows[parent[i]].seq + 1)
-				return broken(verdict, row->seq, "seq does not follow the previous event");
-			continue;
-		}
-		if (i == root)
-			continue;
-		if (!row->has_previous && row->seq == 1 &&
-			(root < 0 || !kind_changes(row->kind)))
-		{
-			/* a first event; others may be first beside it */
-			continue;
-		}
-		/* written while the chain that it continued was pruned */
-		if (root >= 0 && !kind_changes(row->kind) &&
-			row->seq <= chain->rows[root].seq)
-			continue;
-		return broken(verdict, row->seq, "previous event is missing");
-	}
-
-	/* -1: no changing event above; else the child that leads to one */
-	for (int64 i = chain->count - 1; i >= 0; i--)
-	{
-		const EventRow *row = &chain->rows[i];
-		int64		up = parent[i] >= 0 ? parent[i] : (int64) chain->count;
-
-		if (i == (int64) chain->count - 1)
-			changing[chain->count] = -1;
-		if (!kind_changes(row->kind) && changing[i] < 0)
-			continue;
-		if (changing[up] >= 0 && changing[up] != i)
-			return broken(verdict, row->seq, "the chain forks at changing events");
-		changing[up] = i;
-	}
-	return true;
-}
-
-/* is it the head that pruning took away, and names? */
-static bool
-was_pruned(const Chain *chain, const Sha256Digest *head)
-{
-	for (uint64 i = 0; i < chain->count; i++)
-		if (strcmp(chain->rows[i].kind, "pruned") == 0 &&
-			chain->rows[i].has_previous &&
-			same_digest(&chain->rows[i].previous, head))
-			return true;
-	return false;
-}
-
-static void
-verify_chain(const Chain *chain, const Sha256Digest *expected_head,
-			 Verdict *verdict)
-{
-	verdict->ok = true;
-	verdict->broken_at = 0;
-	verdict->reason = NULL;
-	for (uint64 i = 0; i < chain->count; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (!verify_content(chain, &chain->rows[i], verdict))
-			return;
-	}
-	if (!verify_links(chain, verdict))
-		return;
-	for (uint64 i = 0; i < chain->head_count; i++)
-		if (find_hash(chain, chain->count, &chain->heads[i]) < 0)
-		{
-			broken(verdict, 0, "the newest event of the record is missing");
-			return;
-		}
-	if (chain->answer_seq > 0)
-	{
-		broken(verdict, chain->answer_seq,
-			   "the record holds another answer than the event");
-		return;
-	}
-	if (!chain->known)
-		verdict->reason = "nothing is known under this key";
-	if (expected_head != NULL &&
-		find_hash(chain, chain->count, expected_head) < 0 &&
-		!was_pruned(chain, expected_head))
-		broken(verdict, 0, "the expected head is missing");
-}
-
-/*
- * tool_claims.verify_evidence(task_id text, tool_call_id text,
- *							   expected_head sha256_digest)
- *		returns (ok boolean, broken_at integer, reason text)
- */
-Datum
-tc_verify_evidence(PG_FUNCTION_ARGS)
-{
-	ClaimKey	key = argument_key(fcinfo);
-	Sha256Digest *expected = PG_ARGISNULL(2) ? NULL :
-		PG_GETARG_SHA256_DIGEST(2);
-	TupleDesc	descriptor;
-	Chain		chain;
-	Verdict		verdict;
-	Datum		values[3] = {0};
-	bool		nulls[3] = {false};
-
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	memset(&chain, 0, sizeof(chain));
-	load_chain(&key, &chain);
-	verify_chain(&chain, expected, &verdict);
-	values[0] = BoolGetDatum(verdict.ok);
-	values[1] = Int32GetDatum(verdict.broken_at);
-	nulls[1] = verdict.ok || verdict.broken_at == 0;
-	nulls[2] = verdict.reason == NULL;
-	if (verdict.reason != NULL)
-		values[2] = CStringGetTextDatum(verdict.reason);
-	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor),
-											 values, nulls));
-}
-
-/* tool_claims.evidence(task_id text, tool_call_id text) returns setof record */
-Datum
-tc_evidence(PG_FUNCTION_ARGS)
-{
-	ClaimKey	key = argument_key(fcinfo);
-	Datum		values[3];
-
-	query_key_arguments(&key, values);
-	query_return_set(fcinfo, &evidence_query, values, NULL, QUERY_BY_KEY);
-	return (Datum) 0;
-}
-
-/* tool_claims.evidence_heads() returns setof record */
-Datum
-tc_evidence_heads(PG_FUNCTION_ARGS)
-{
-	Datum		values[1];
-
-	values[0] = CStringGetTextDatum(settings_organization());
-	query_return_set(fcinfo, &heads_query, values, NULL, QUERY_SCAN);
-	return (Datum) 0;
 }

@@ -26,6 +26,11 @@ typedef struct EventRow
 	Sha256Digest hash;
 } EventRow;
 
+/* what the module itself and the verification compute alike */
+extern bool event_kind_changes(const char *kind);
+extern void event_hash(const EventRow *row, Sha256Digest *hash);
+extern void event_json_digest(const char *json, Sha256Digest *digest);
+
 extern void event_log_prepare(EventRow *row, const ClaimKey *key,
 							  EventKind kind, int32 attempt,
 							  const char *principal, const char *detail,

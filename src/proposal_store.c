@@ -18,6 +18,7 @@
 
 #include "at_commit.h"
 #include "clock.h"
+#include "direct.h"
 #include "policy.h"
 #include "proposal_store.h"
 #include "query.h"
@@ -749,7 +750,7 @@ registrations_are_changing(const ProposalRecord *record)
 	MemoryContextSwitchTo(old);
 	query_end(&scope);
 	for (uint64 i = 0; i < rows; i++)
-		if (store_is_changing("approvers", REGISTRATION_COLUMNS, keys[i]))
+		if (direct_is_changing("approvers", REGISTRATION_COLUMNS, keys[i]))
 			return true;
 	return false;
 }
@@ -770,7 +771,7 @@ proposal_is_changing(const ProposalRecord *record)
 	keys[0] = record->key.organization;
 	keys[1] = record->key.task_id;
 	keys[2] = record->key.tool_call_id;
-	if (store_is_changing("proposal_records", 3, keys))
+	if (direct_is_changing("proposal_records", 3, keys))
 		return true;
 	tools[0] = tools[1] = record->bound.tool_name;
 	servers[0] = record->bound.tool_server;
@@ -780,10 +781,10 @@ proposal_is_changing(const ProposalRecord *record)
 		keys[0] = record->key.organization;
 		keys[1] = tools[i];
 		keys[2] = servers[i];
-		if (store_is_changing("policies", 3, keys))
+		if (direct_is_changing("policies", 3, keys))
 			return true;
 		keys[0] = "";
-		if (store_is_changing("policies", 3, keys))
+		if (direct_is_changing("policies", 3, keys))
 			return true;
 	}
 	return registrations_are_changing(record);

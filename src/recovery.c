@@ -32,9 +32,10 @@
 #include "arguments.h"
 #include "at_commit.h"
 #include "claim_flow.h"
+#include "direct.h"
 #include "clock.h"
 #include "event_log.h"
-#include "proposal_api.h"
+#include "proposal_flow.h"
 #include "proposal_store.h"
 #include "query.h"
 #include "recovery.h"
@@ -157,7 +158,7 @@ insert_identity(Datum *identity)
 	values[COL_SINCE] = TimestampTzGetDatum(clock_now());
 	nulls[COL_CHANGED_FROM] = nulls[COL_ACCEPTED_AT] =
 		nulls[COL_ACCEPTED_BY] = true;
-	(void) store_insert_row("server_identity", COLUMNS, values, nulls);
+	(void) direct_insert_row("server_identity", COLUMNS, values, nulls);
 }
 
 /* the row as it compares with the server; identity is filled as well */

@@ -25,7 +25,7 @@
 #include "claim_rows.h"
 #include "clock.h"
 #include "event_log.h"
-#include "proposal_api.h"
+#include "proposal_flow.h"
 #include "proposal_store.h"
 #include "wait.h"
 

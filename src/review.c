@@ -20,7 +20,7 @@
 #include "clock.h"
 #include "errors.h"
 #include "policy.h"
-#include "proposal_api.h"
+#include "proposal_flow.h"
 #include "proposal_store.h"
 #include "query.h"
 #include "settings.h"

@@ -4,45 +4,33 @@
  * The rows of claim_records and operations.
  *
  * Looks never block.  A look first asks the unique index with a dirty
- * snapshot: that shows an insertion of a still open transaction, which no
- * statement can see.  It may say that somebody is there, never that nobody is;
- * absence is decided by the unique index alone, in store_insert().  What an
- * existing record says is read with the latest MVCC snapshot.
+ * snapshot, and reads what an existing record says with the latest MVCC
+ * snapshot; absence is decided by the unique index alone, in store_insert().
  *
  * Inserting a key that a rival's open transaction has inserted must not wait
- * for the rival, which no SQL statement can do.  On plain local heap tables
- * the row is inserted speculatively through the access methods and killed at
- * once on conflict.  (A plain insertion, deleted on conflict, is a little
- * cheaper; but a deleted row of a still open transaction goes on to conflict
- * with everybody, so two losers of one race would keep each other out after
- * the winner has rolled back.)  Anything else (partitioned, distributed, with
- * insert triggers, rules or row security) gets an INSERT ... ON CONFLICT DO
- * NOTHING, which waits as every INSERT does.
+ * for the rival, which no SQL statement can do.  On plain local heap tables it
+ * goes through direct.c.  Anything else (partitioned, distributed, changed,
+ * with insert triggers, rules or row security) gets an INSERT ... ON CONFLICT
+ * DO NOTHING, which waits as every INSERT does.
  *
  * Under REPEATABLE READ and SERIALIZABLE a record that the transaction's
  * snapshot cannot see, or that has changed since, raises 40001.
  */
 #include "postgres.h"
 
-#include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
-#include "catalog/pg_am.h"
-#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
-#include "executor/executor.h"
 #include "executor/tuptable.h"
 #include "storage/bufmgr.h"
-#include "storage/lmgr.h"
 #include "utils/builtins.h"
-#include "utils/datum.h"
-#include "utils/fmgroids.h"
 #include "utils/snapmgr.h"
 
 #include "at_commit.h"
 #include "compat.h"
+#include "direct.h"
 #include "query.h"
 #include "store.h"
 
@@ -83,7 +71,6 @@ enum
 
 #define RECORD_COLUMNS		COL_EVIDENCE_HEAD
 #define OPERATION_COLUMNS	6
-#define MAX_KEY_COLUMNS		6
 
 #define COLUMN_LIST \
 	"organization, task_id, tool_call_id, tool_server, tool_name, " \
@@ -393,129 +380,6 @@ record_from_result(const QueryScope *scope, uint64 i, ClaimRecord *record)
 
 /* ----- the direct way ----- */
 
-/* can rows of the table be looked up through the access methods? */
-static bool
-is_local(Relation rel)
-{
-	return rel->rd_rel->relkind == RELKIND_RELATION &&
-		rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
-		!rel->rd_rel->relispartition &&
-		!rel->rd_rel->relhassubclass;
-}
-
-/*
- * Can rows of the table be written and read whole through the access methods
- * as well?  It must have the columns that the install script gave it.  The
- * guard of an append-only table is no insert trigger and does not stand in
- * the way.
- */
-static bool
-is_plain(Relation rel, int natts)
-{
-	return is_local(rel) && rel->rd_att->natts == natts &&
-		!rel->rd_rel->relrowsecurity &&
-		rel->rd_rules == NULL &&
-		(rel->trigdesc == NULL ||
-		 (!rel->trigdesc->trig_insert_before_row &&
-		  !rel->trigdesc->trig_insert_after_row &&
-		  !rel->trigdesc->trig_insert_instead_row &&
-		  !rel->trigdesc->trig_insert_before_statement &&
-		  !rel->trigdesc->trig_insert_after_statement));
-}
-
-/*
- * Copies the values of a row that may be rolled back, and vacuumed away, at
- * any moment: what stands out of line is left out.
- */
-static void
-copy_inline(TupleDesc descriptor, Datum *values, bool *nulls)
-{
-	for (int i = 0; i < descriptor->natts; i++)
-	{
-		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
-
-		if (nulls[i])
-			continue;
-		if (attribute->attlen == -1 &&
-			VARATT_IS_EXTERNAL(DatumGetPointer(values[i])))
-			nulls[i] = true;
-		else
-			values[i] = datumCopy(values[i], attribute->attbyval,
-								  attribute->attlen);
-	}
-}
-
-/* a look-up of one key in an index of a table */
-typedef struct KeyScan
-{
-	Relation	index;
-	TupleTableSlot *slot;
-	IndexScanDesc scan;
-	ScanKeyData keys[MAX_KEY_COLUMNS];
-} KeyScan;
-
-/* true where a row was found; it stands in the slot until the end */
-static bool
-key_scan_begin(KeyScan *look, Relation rel, Oid index, int nkeys,
-			   const char *const *keys, Snapshot snapshot)
-{
-	look->index = index_open(index, AccessShareLock);
-	look->slot = table_slot_create(rel, NULL);
-	for (int i = 0; i < nkeys; i++)
-		ScanKeyEntryInitialize(&look->keys[i], 0, i + 1,
-							   BTEqualStrategyNumber, TEXTOID,
-							   C_COLLATION_OID, F_TEXTEQ,
-							   CStringGetTextDatum(keys[i]));
-	look->scan = tc_index_beginscan(rel, look->index, snapshot, nkeys);
-	index_rescan(look->scan, look->keys, nkeys, NULL, 0);
-	return index_getnext_slot(look->scan, ForwardScanDirection, look->slot);
-}
-
-static void
-key_scan_end(KeyScan *look)
-{
-	index_endscan(look->scan);
-	ExecDropSingleTupleTableSlot(look->slot);
-	index_close(look->index, AccessShareLock);
-}
-
-/*
- * Looks up a key with a dirty snapshot.  STORE_ABSENT, where nobody was seen,
- * is no proof.  STORE_UNCOMMITTED is a row of an open transaction of somebody
- * else; *changing tells whether such a one has inserted, updated or deleted
- * it.  values gets the columns where it is not NULL.
- */
-static StoreLook
-dirty_look(Relation rel, int nkeys, const char *const *keys,
-		   Datum *values, bool *nulls, bool *changing)
-{
-	SnapshotData snapshot;
-	KeyScan		look;
-	bool		found;
-
-	InitDirtySnapshot(snapshot);
-	found = key_scan_begin(&look, rel, tc_primary_key_index(rel), nkeys, keys,
-						   &snapshot);
-	*changing = found && (TransactionIdIsValid(snapshot.xmin) ||
-						  TransactionIdIsValid(snapshot.xmax));
-	if (found)
-	{
-		if (values != NULL)
-		{
-			slot_getallattrs(look.slot);
-			memcpy(values, look.slot->tts_values,
-				   rel->rd_att->natts * sizeof(Datum));
-			memcpy(nulls, look.slot->tts_isnull,
-				   rel->rd_att->natts * sizeof(bool));
-			copy_inline(rel->rd_att, values, nulls);
-		}
-	}
-	key_scan_end(&look);
-	if (!found)
-		return STORE_ABSENT;
-	return TransactionIdIsValid(snapshot.xmin) ? STORE_UNCOMMITTED : STORE_FOUND;
-}
-
 /*
  * Reads a record by key with an MVCC snapshot.  tid is where the version
  * stands that the snapshot sees.
@@ -524,12 +388,12 @@ static bool
 read_record(Relation rel, const char *const *keys, Snapshot snapshot,
 			ClaimRecord *record, ItemPointer tid)
 {
-	KeyScan		look;
+	DirectScan		look;
 	bool		found;
 
 	snapshot = RegisterSnapshot(snapshot);
 	PushActiveSnapshot(snapshot);
-	found = key_scan_begin(&look, rel, tc_primary_key_index(rel), 3, keys,
+	found = direct_scan_begin(&look, rel, tc_primary_key_index(rel), 3, keys,
 						   snapshot);
 	if (found)
 	{
@@ -539,7 +403,7 @@ read_record(Relation rel, const char *const *keys, Snapshot snapshot,
 			record_from_values(look.slot->tts_values, look.slot->tts_isnull,
 							   record);
 	}
-	key_scan_end(&look);
+	direct_scan_end(&look);
 	PopActiveSnapshot();
 	UnregisterSnapshot(snapshot);
 	return found;
@@ -569,42 +433,6 @@ read_current_record(Relation rel, const char *const *keys,
 	return found;
 }
 
-/*
- * Inserts a row unless its key is there, without ever waiting for whoever has
- * it.  An empty arbiter list makes every unique index non-raising, also the
- * transient one of a REINDEX CONCURRENTLY.
- */
-static bool
-insert_unless_there(Relation rel, Datum *values, bool *nulls)
-{
-	EState	   *estate = CreateExecutorState();
-	ResultRelInfo *result = makeNode(ResultRelInfo);
-	TupleTableSlot *slot = table_slot_create(rel, &estate->es_tupleTable);
-	uint32		token;
-	bool		conflict = false;
-
-	InitResultRelInfo(result, rel, 0, NULL, 0);
-	ExecOpenIndices(result, false);
-	ExecClearTuple(slot);
-	memcpy(slot->tts_values, values, rel->rd_att->natts * sizeof(Datum));
-	memcpy(slot->tts_isnull, nulls, rel->rd_att->natts * sizeof(bool));
-	ExecStoreVirtualTuple(slot);
-	slot->tts_tableOid = RelationGetRelid(rel);
-
-	token = SpeculativeInsertionLockAcquire(GetCurrentTransactionId());
-	table_tuple_insert_speculative(rel, slot, GetCurrentCommandId(true), 0,
-								   NULL, token);
-	(void) tc_insert_index_tuples(result, slot, estate, &conflict);
-	table_tuple_complete_speculative(rel, slot, token, !conflict);
-	SpeculativeInsertionLockRelease(GetCurrentTransactionId());
-
-	ExecCloseIndices(result);
-	ExecResetTupleTable(estate->es_tupleTable, false);
-	FreeExecutorState(estate);
-	CommandCounterIncrement();
-	return !conflict;
-}
-
 /* ----- records ----- */
 
 /*
@@ -624,7 +452,7 @@ store_look(const ClaimKey *key, ClaimRecord *record)
 	keys[0] = key->organization;
 	keys[1] = key->task_id;
 	keys[2] = key->tool_call_id;
-	if (!is_plain(rel, RECORD_COLUMNS))
+	if (!direct_is_plain(rel, RECORD_COLUMNS))
 	{
 		QueryScope	scope;
 		Datum		values[3];
@@ -636,7 +464,7 @@ store_look(const ClaimKey *key, ClaimRecord *record)
 			record_from_result(&scope, 0, record);
 		query_end(&scope);
 	}
-	else if (dirty_look(rel, 3, keys, dirty, dirty_nulls,
+	else if (direct_look(rel, 3, keys, dirty, dirty_nulls,
 						&open) != STORE_ABSENT)
 		found = read_current_record(rel, keys, record);
 	table_close(rel, AccessShareLock);
@@ -699,13 +527,13 @@ store_insert(const ClaimRecord *record)
 	Relation	rel = table_open(query_table("claim_records"), RowExclusiveLock);
 	bool		inserted;
 
-	if (is_plain(rel, RECORD_COLUMNS))
+	if (direct_is_plain(rel, RECORD_COLUMNS))
 	{
 		Datum		values[RECORD_COLUMNS];
 		bool		nulls[RECORD_COLUMNS];
 
 		record_values(record, values, nulls);
-		inserted = insert_unless_there(rel, values, nulls);
+		inserted = direct_insert(rel, values, nulls);
 	}
 	else
 	{
@@ -844,7 +672,7 @@ store_operation_look(const ClaimRecord *record, ClaimKey *owner)
 {
 	Relation	rel = table_open(query_table("operations"), AccessShareLock);
 	const char *keys[4];
-	bool		plain = is_local(rel);
+	bool		plain = direct_is_local(rel);
 	bool		there = false;
 	bool		open = false;
 	bool		found;
@@ -856,7 +684,7 @@ store_operation_look(const ClaimRecord *record, ClaimKey *owner)
 	keys[2] = record->tool_name;
 	keys[3] = record->operation_id;
 	if (plain)
-		there = dirty_look(rel, 4, keys, NULL, NULL, &open) != STORE_ABSENT;
+		there = direct_look(rel, 4, keys, NULL, NULL, &open) != STORE_ABSENT;
 	table_close(rel, AccessShareLock);
 	if (plain && !there)
 		return STORE_ABSENT;
@@ -894,8 +722,8 @@ store_operation_insert(const ClaimRecord *record)
 	bool		inserted;
 
 	operation_arguments(record, values);
-	if (is_plain(rel, OPERATION_COLUMNS))
-		inserted = insert_unless_there(rel, values, nulls);
+	if (direct_is_plain(rel, OPERATION_COLUMNS))
+		inserted = direct_insert(rel, values, nulls);
 	else
 	{
 		QueryScope	scope;
@@ -938,21 +766,6 @@ store_operation_delete(const ClaimRecord *record)
 /* ----- keys of other tables ----- */
 
 /*
- * Inserts a row of a plain table unless its key is there, without waiting for
- * whoever has it.
- */
-bool
-store_insert_row(const char *table, int natts, Datum *values, bool *nulls)
-{
-	Relation	rel = table_open(query_table(table), RowExclusiveLock);
-	bool		inserted = is_plain(rel, natts) &&
-		insert_unless_there(rel, values, nulls);
-
-	table_close(rel, NoLock);
-	return inserted;
-}
-
-/*
  * Has anybody, in whatever transaction, a proposal for the pair?  May only
  * miss one whose transaction begins to insert it after this look.
  */
@@ -967,11 +780,11 @@ store_proposal_look(const ClaimKey *key)
 	keys[0] = key->organization;
 	keys[1] = key->task_id;
 	keys[2] = key->tool_call_id;
-	if (is_local(rel))
+	if (direct_is_local(rel))
 	{
 		/* most installations have none at all */
 		if (RelationGetNumberOfBlocks(rel) > 0)
-			look = dirty_look(rel, 3, keys, NULL, NULL, &changing);
+			look = direct_look(rel, 3, keys, NULL, NULL, &changing);
 	}
 	else
 	{
@@ -987,55 +800,4 @@ store_proposal_look(const ClaimKey *key)
 	}
 	table_close(rel, AccessShareLock);
 	return look;
-}
-
-/*
- * Is an open transaction of somebody just inserting, updating or deleting the
- * row with this primary key?  Locks nothing.
- */
-bool
-store_is_changing(const char *table, int nkeys, const char *const *keys)
-{
-	Relation	rel = table_open(query_table(table), AccessShareLock);
-	bool		changing = false;
-
-	if (is_local(rel))
-		(void) dirty_look(rel, nkeys, keys, NULL, NULL, &changing);
-	table_close(rel, AccessShareLock);
-	return changing;
-}
-
-/*
- * The same for any of the rows that have these keys in an index; *deleting
- * tells whether one is being updated or deleted.  Locks nothing.
- */
-bool
-store_any_changing(const char *table, const char *index, int nkeys,
-				   const char *const *keys, bool *deleting)
-{
-	Relation	rel = table_open(query_table(table), AccessShareLock);
-	SnapshotData snapshot;
-	KeyScan		look;
-	bool		changing = false;
-
-	*deleting = false;
-	if (is_local(rel))
-	{
-		bool		found;
-
-		InitDirtySnapshot(snapshot);
-		found = key_scan_begin(&look, rel, query_table(index), nkeys, keys,
-							   &snapshot);
-		while (found && !*deleting)
-		{
-			*deleting = TransactionIdIsValid(snapshot.xmax);
-			changing = changing || *deleting ||
-				TransactionIdIsValid(snapshot.xmin);
-			found = index_getnext_slot(look.scan, ForwardScanDirection,
-									   look.slot);
-		}
-		key_scan_end(&look);
-	}
-	table_close(rel, AccessShareLock);
-	return changing;
 }

@@ -41,14 +41,7 @@ extern void store_delete(const ClaimKey *key);
 extern List *store_find_by_effect_key(const char *organization,
 									  const char *effect_key);
 
-extern bool store_insert_row(const char *table, int natts, Datum *values,
-							 bool *nulls);
 extern StoreLook store_proposal_look(const ClaimKey *key);
-extern bool store_any_changing(const char *table, const char *index,
-							   int nkeys, const char *const *keys,
-							   bool *deleting);
-extern bool store_is_changing(const char *table, int nkeys,
-							  const char *const *keys);
 
 extern StoreLook store_operation_look(const ClaimRecord *record,
 									  ClaimKey *owner);
