@@ -19,14 +19,14 @@ REGRESS = canonical_json sha256_digest claims leases operations execution \
 REGRESS_OPTS = --load-extension=tool_claims
 
 ISOLATION = approvals_isolation_levels assert_claim completing_row \
-	decisions_race dispatch_takeover doubt_complete evidence_forks \
-	evidence_prune evidence_redact evidence_snapshot execute expiry_reserve \
-	gate_deadline gate_expect gate_offers gate_prune isolation_levels \
-	leased_deliveries lost_answer mark_keys operations opposite_order \
-	policy_change policy_reserve propose_claim prune_claim race_losers \
-	reconcile redact_complete remove_approver_reserve renew_expiry \
-	reserve_race revoke_reserve savepoints serializable_keys sweep takeover \
-	two_deliveries waits_end withdraw_reserve
+	decisions_race dispatch_takeover doubt_complete evidence_forks evidence_prune \
+	evidence_redact evidence_snapshot execute expiry_reserve gate_deadline \
+	gate_expect gate_offers gate_prune isolation_levels leased_deliveries \
+	lost_answer mark_keys operations opposite_order policy_change policy_reserve \
+	propose_claim prune_claim prune_held_proposal race_losers reconcile \
+	redact_complete remove_approver_reserve renew_expiry reserve_race \
+	revoke_reserve savepoints serializable_keys slow_check_policy \
+	slow_check_revoke sweep takeover two_deliveries waits_end withdraw_reserve
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=tool_claims
 
 TAP_TESTS = 1
