@@ -316,6 +316,7 @@ SELECT is(pg_temp.answer('sweep()'), 'done', 'a verb');
 --
 
 BEGIN;
+ALTER ROLE regress_tap_admin SET tool_claims.organization = 'tap_hardening';
 GRANT USAGE ON SCHEMA tool_claims TO regress_tap_owner;
 DO $$
 DECLARE
