@@ -188,6 +188,7 @@ typedef enum OperationOwner
 typedef struct ClaimFacts
 {
 	bool		known;
+	uint64		changes;		/* policy_changes() when they were found out */
 	bool		proposal_open;	/* of a transaction that may roll back */
 	bool		approval_required;
 	const char *check_message;	/* of the input check, NULL: passed */
@@ -225,7 +226,6 @@ typedef struct ClaimCall
 	bool		reserving;		/* on behalf of an approved proposal */
 	bool		recovery_pending;	/* nobody has accepted a recovery yet */
 	ClaimFacts	facts;
-	bool		keep_facts;		/* they were found out for this very look */
 	bool		only_held;		/* take nothing that is not held already */
 
 	/* of the other verbs */

@@ -542,6 +542,7 @@ find_facts(ClaimCall *call, const ClaimPolicy *policy)
 	StoreLook	proposal = call->reserving ? STORE_ABSENT :
 		store_proposal_look(&call->key);
 
+	call->facts.changes = policy_changes();
 	call->facts.proposal_open = proposal == STORE_UNCOMMITTED;
 	call->facts.approval_required = !call->reserving &&
 		(proposal == STORE_FOUND ||
@@ -560,6 +561,19 @@ find_facts(ClaimCall *call, const ClaimPolicy *policy)
 			call->facts.check_message = TextDatumGetCString(result);
 	}
 	call->facts.known = true;
+}
+
+/*
+ * A new look wants new facts.  But a reservation goes by the one input and the
+ * one policy that were approved: what the policy's functions said of them
+ * holds for all its looks, until a policy changes.
+ */
+static void
+forget_facts(ClaimCall *call)
+{
+	if (!call->reserving || call->facts.check_message != NULL ||
+		call->facts.changes != policy_changes())
+		call->facts.known = false;
 }
 
 /* the record that the call would make, as far as operations are looked up */
@@ -795,8 +809,7 @@ try_acquire(ClaimCall *call, ClaimStep *step)
 			stored = NULL;
 		if (!load_operation(call, owner))
 			continue;
-		if (!call->keep_facts)
-			call->facts.known = false;
+		forget_facts(call);
 		decide_acquisition(stored, call, &policy, step);
 		if (step->kind == STEP_CHANGE)
 		{
@@ -852,7 +865,7 @@ claim_peek(ClaimCall *call, ClaimStep *step)
 		answer_busy(step, look == STORE_UNCOMMITTED ? stored : NULL, NULL);
 		return;
 	}
-	call->facts.known = false;
+	forget_facts(call);
 	decide_acquisition(look == STORE_FOUND ? stored : NULL, call, &policy,
 					   step);
 	if (step->kind == STEP_ERROR)

@@ -6,10 +6,10 @@
  * A reservation first looks without locks, and waits there where it has to
  * wait, also for a transaction that is just changing what it rests on: a
  * waiting reservation must not stand in the way of a revocation.  When it
- * would be granted it locks the proposal, the registrations of
- * those who voted and the policy's row, all skipping what somebody is just
- * changing, decides again on what it then reads, and acquires the claim in the
- * same transaction.  Once granted, the verbs of claims take over.
+ * would be granted it locks the proposal, the registrations of those who voted
+ * and the policy's row, all skipping what somebody is just changing, decides
+ * again on what it then reads, and acquires the claim in the same transaction.
+ * Once granted, the verbs of claims take over.
  */
 #include "postgres.h"
 
@@ -25,6 +25,7 @@
 #include "claim_rows.h"
 #include "clock.h"
 #include "event_log.h"
+#include "policy.h"
 #include "proposal_flow.h"
 #include "proposal_store.h"
 #include "wait.h"
@@ -107,10 +108,7 @@ grant(ClaimCall *call, ProposalCall *asked, ClaimStep *step)
 		return;
 	}
 	claim_of_proposal(&record, asked, call);
-	/* what the policy's functions said before anything was locked still holds */
-	call->keep_facts = true;
 	claim_acquire(call, 0, step);
-	call->keep_facts = false;
 	if (step->outcome != OUTCOME_ACQUIRED || !proposal.changes)
 		return;
 
@@ -148,7 +146,16 @@ try_reserve(ClaimCall *call, ProposalCall *asked, ClaimStep *step)
 		return;
 	}
 	claim_of_proposal(&record, asked, call);
+	if (proposal.refusal != NULL)
+	{
+		/* it only observes: the policy's functions have nothing to say */
+		memset(&call->facts, 0, sizeof(call->facts));
+		call->facts.known = true;
+		call->facts.changes = policy_changes();
+	}
 	claim_peek(call, step);
+	if (proposal.refusal != NULL)
+		call->facts.known = false;
 	if (step->kind == STEP_CHANGE && step->outcome == OUTCOME_ACQUIRED &&
 		step->reason != NULL && strcmp(step->reason, "already_held") == 0)
 	{
