@@ -225,6 +225,7 @@ typedef struct ClaimCall
 	bool		dispatched;
 	bool		reserving;		/* on behalf of an approved proposal */
 	bool		recovery_pending;	/* nobody has accepted a recovery yet */
+	uint64		policy_changes; /* how often policies had changed by this look */
 	ClaimFacts	facts;
 	bool		only_held;		/* take nothing that is not held already */
 

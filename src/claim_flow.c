@@ -542,7 +542,7 @@ find_facts(ClaimCall *call, const ClaimPolicy *policy)
 	StoreLook	proposal = call->reserving ? STORE_ABSENT :
 		store_proposal_look(&call->key);
 
-	call->facts.changes = policy_changes();
+	call->facts.changes = call->policy_changes;
 	call->facts.proposal_open = proposal == STORE_UNCOMMITTED;
 	call->facts.approval_required = !call->reserving &&
 		(proposal == STORE_FOUND ||
@@ -790,15 +790,15 @@ try_acquire(ClaimCall *call, ClaimStep *step)
 		ClaimRecord *stored = palloc(sizeof(ClaimRecord));
 		ClaimRecord *owner = palloc(sizeof(ClaimRecord));
 		ClaimPolicy policy;
+		ClaimPolicy policy_now;
 		StoreLook	look;
 		StoreResult result;
-		uint64		changes;
 
 		CHECK_FOR_INTERRUPTS();
 		AcceptInvalidationMessages();
+		call->policy_changes = policy_changes();
 		policy_of(call->key.organization, call->tool_server, call->tool_name,
 				  &policy);
-		changes = policy_changes();
 		look = store_look(&call->key, stored);
 		if (look == STORE_UNCOMMITTED)
 		{
@@ -815,11 +815,11 @@ try_acquire(ClaimCall *call, ClaimStep *step)
 		{
 			/* the policy's functions may have run long: is it still the one? */
 			AcceptInvalidationMessages();
-			if (policy_changes() != changes)
-			{
-				race--;
+			policy_of(call->key.organization, call->tool_server,
+					  call->tool_name, &policy_now);
+			if (!policy_equal(&policy, &policy_now))
 				continue;
-			}
+
 			result = stored == NULL ? store_new(call, &policy, step) :
 				store_existing(call, &policy, step);
 			if (result == STORED)
@@ -857,6 +857,7 @@ claim_peek(ClaimCall *call, ClaimStep *step)
 	ClaimPolicy policy;
 	StoreLook	look;
 
+	call->policy_changes = policy_changes();
 	policy_of(call->key.organization, call->tool_server, call->tool_name,
 			  &policy);
 	look = store_look(&call->key, stored);

@@ -274,6 +274,34 @@ load(void)
 	cache = table;
 }
 
+static bool
+same_text(const char *a, const char *b)
+{
+	if (a == NULL || b == NULL)
+		return a == b;
+	return strcmp(a, b) == 0;
+}
+
+/*
+ * Do two policies say the same about a claim?  Their groups go along with the
+ * version: nothing changes them without it but an equal name.
+ */
+bool
+policy_equal(const ClaimPolicy *a, const ClaimPolicy *b)
+{
+	return a->enabled == b->enabled && a->effect == b->effect &&
+		a->reacquire == b->reacquire && a->max_attempts == b->max_attempts &&
+		a->operation_required == b->operation_required &&
+		a->keep_input == b->keep_input && a->log_all == b->log_all &&
+		a->approvals_required == b->approvals_required &&
+		list_length(a->approver_groups) == list_length(b->approver_groups) &&
+		same_text(a->approval_rule, b->approval_rule) &&
+		same_text(a->approval_rule_role, b->approval_rule_role) &&
+		same_text(a->version, b->version) && same_text(a->source, b->source) &&
+		same_text(a->input_check, b->input_check) &&
+		same_text(a->input_check_role, b->input_check_role);
+}
+
 static const char *
 copy_text(const char *value)
 {

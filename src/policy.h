@@ -10,6 +10,7 @@
 
 extern void policy_define(void);
 extern uint64 policy_changes(void);
+extern bool policy_equal(const ClaimPolicy *a, const ClaimPolicy *b);
 extern List *policy_text_list(Datum array);
 extern const char *policy_source(const char *organization,
 								 const char *tool_name,
