@@ -11,13 +11,18 @@ transactions=${1:-20000}
 clients=${2:-2}
 database=tool_claims_bench_$$
 work=$(mktemp -d)
-trap 'dropdb --if-exists --force "$database" >/dev/null 2>&1; rm -rf "$work"' EXIT
+clean_up() {
+	psql -XqAt -d postgres -c 'ALTER SYSTEM RESET autovacuum' -c 'SELECT pg_reload_conf()' >/dev/null 2>&1
+	dropdb --if-exists --force "$database" >/dev/null 2>&1
+	rm -rf "$work"
+}
+trap clean_up EXIT
 
 createdb "$database"
 export PGDATABASE=$database
 psql -XqAt -v ON_ERROR_STOP=1 <<'SQL'
 ALTER SYSTEM SET autovacuum = off;
-SELECT pg_reload_conf();
+SELECT pg_reload_conf() \g /dev/null
 CREATE EXTENSION tool_claims;
 -- the same columns, written by hand
 CREATE TABLE by_hand (LIKE tool_claims.claim_records INCLUDING DEFAULTS INCLUDING CONSTRAINTS);
@@ -47,7 +52,7 @@ END$$;
 INSERT INTO by_hand (organization, task_id, tool_call_id, tool_server, tool_name, input_digest,
 	state, ended_by, leased, reacquire, attempt, claimed_at, finished_at, held_role, result)
 VALUES ('', 'replay', 'c', '', 'refund', '', 'd', 'h', false, false, 1, now(), now(), 'x', '{"ok": true}');
-SELECT 1 FROM tool_claims.execute('replay', 'c', 'refund', '{"order": 7, "amount": 12.5}', 'pay(jsonb)');
+SELECT 1 FROM tool_claims.execute('replay', 'c', 'refund', '{"order": 7, "amount": 12.5}', 'pay(jsonb)') \g /dev/null
 SQL
 
 write() { cat > "$work/$1.sql"; }
@@ -116,8 +121,7 @@ compare execute execute execute_by_hand
 compare "claim + complete" both both_by_hand
 compare "replay" replay replay_by_hand
 
-psql -XAt <<'SQL'
-\timing off
+psql -XqAt <<'SQL'
 -- inside one backend: no round trip, only the work
 CREATE FUNCTION pg_temp.took(statement text) RETURNS numeric LANGUAGE plpgsql AS $$
 DECLARE t timestamptz := clock_timestamp();
@@ -133,6 +137,4 @@ SELECT format('claim alone in one backend   %s / %s us = %s', a, b, round(a / b,
 	pg_temp.took($$SELECT count((c).attempt) FROM (SELECT tool_claims.claim('i ' || n, 'call', 'refund', '{"order": 7, "amount": 12.5}') AS c FROM generate_series(1, 50000) n OFFSET 0) s$$) AS a) x;
 ROLLBACK;
 SELECT format('HOT updates of claim_records %s %%', round(100.0 * n_tup_hot_upd / n_tup_upd, 2)) FROM pg_stat_user_tables WHERE relname = 'claim_records';
-ALTER SYSTEM RESET autovacuum;
-SELECT pg_reload_conf();
 SQL
