@@ -17,6 +17,7 @@
 #include "utils/timestamp.h"
 
 #include "claim.h"
+#include "compare.h"
 #include "compat.h"
 
 static void
@@ -157,26 +158,12 @@ claim_as_of(const ClaimRecord *stored, TimestampTz now, ClaimRecord *record)
 }
 
 static bool
-same_text(const char *a, const char *b)
-{
-	if (a == NULL || b == NULL)
-		return a == b;
-	return strcmp(a, b) == 0;
-}
-
-static bool
 same_bytes(const text *a, const text *b)
 {
 	if (a == NULL || b == NULL)
 		return a == b;
 	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
 		memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
-}
-
-static bool
-same_digest(const Sha256Digest *a, const Sha256Digest *b)
-{
-	return memcmp(a, b, sizeof(Sha256Digest)) == 0;
 }
 
 /* the first member of the identity that differs, NULL when none does */

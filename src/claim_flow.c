@@ -407,6 +407,14 @@ claim_raise(const ClaimStep *step, const ClaimCall *call)
 
 /* ----- verbs on an existing record ----- */
 
+/* two keys of one organization */
+static bool
+same_pair(const ClaimKey *a, const ClaimKey *b)
+{
+	return strcmp(a->task_id, b->task_id) == 0 &&
+		strcmp(a->tool_call_id, b->tool_call_id) == 0;
+}
+
 /* whose is the record's operation?  Only what may follow another asks */
 static void
 find_operation(ClaimCall *call, const ClaimRecord *record)
@@ -424,9 +432,7 @@ find_operation(ClaimCall *call, const ClaimRecord *record)
 			call->operation = OPERATION_BUSY;
 			break;
 		case STORE_FOUND:
-			call->operation =
-				strcmp(owner.task_id, record->key.task_id) == 0 &&
-				strcmp(owner.tool_call_id, record->key.tool_call_id) == 0 ?
+			call->operation = same_pair(&owner, &record->key) ?
 				OPERATION_OWN : OPERATION_OTHER;
 			break;
 	}
@@ -614,8 +620,7 @@ load_operation(ClaimCall *call, ClaimRecord *owner_record)
 		case STORE_FOUND:
 			break;
 	}
-	if (strcmp(owner.task_id, call->key.task_id) == 0 &&
-		strcmp(owner.tool_call_id, call->key.tool_call_id) == 0)
+	if (same_pair(&owner, &call->key))
 	{
 		call->operation = OPERATION_OWN;
 		return true;
@@ -664,8 +669,7 @@ take_operation(const ClaimRecord *stored, ClaimCall *call,
 			return store_operation_insert(&asked) ? STORED : LOST_RACE;
 		case OPERATION_OWN:
 			if (store_operation_look(&asked, &owner) != STORE_FOUND ||
-				strcmp(owner.task_id, call->key.task_id) != 0 ||
-				strcmp(owner.tool_call_id, call->key.tool_call_id) != 0)
+				!same_pair(&owner, &call->key))
 				return LOST_RACE;
 			return STORED;
 		case OPERATION_BUSY:
@@ -684,8 +688,7 @@ take_operation(const ClaimRecord *stored, ClaimCall *call,
 			break;
 	}
 	if (store_operation_look(&asked, &owner) != STORE_FOUND ||
-		strcmp(owner.task_id, locked.key.task_id) != 0 ||
-		strcmp(owner.tool_call_id, locked.key.tool_call_id) != 0)
+		!same_pair(&owner, &locked.key))
 		return LOST_RACE;
 	call->operation_record = memcpy(palloc(sizeof(locked)), &locked,
 									sizeof(locked));
@@ -781,6 +784,20 @@ answer_busy(ClaimStep *step, const ClaimRecord *holder, const char *reason)
 	step->open_transaction = true;
 }
 
+/* have the policy's functions run so long that it is another one by now? */
+static bool
+policy_has_changed(const ClaimCall *call, const ClaimPolicy *policy)
+{
+	ClaimPolicy now;
+
+	if (policy->approval_rule == NULL && policy->input_check == NULL)
+		return false;
+	AcceptInvalidationMessages();
+	policy_of(call->key.organization, call->tool_server, call->tool_name,
+			  &now);
+	return !policy_equal(policy, &now);
+}
+
 /* one look, without waiting: fills the step */
 static void
 try_acquire(ClaimCall *call, ClaimStep *step)
@@ -790,7 +807,6 @@ try_acquire(ClaimCall *call, ClaimStep *step)
 		ClaimRecord *stored = palloc(sizeof(ClaimRecord));
 		ClaimRecord *owner = palloc(sizeof(ClaimRecord));
 		ClaimPolicy policy;
-		ClaimPolicy policy_now;
 		StoreLook	look;
 		StoreResult result;
 
@@ -813,11 +829,7 @@ try_acquire(ClaimCall *call, ClaimStep *step)
 		decide_acquisition(stored, call, &policy, step);
 		if (step->kind == STEP_CHANGE)
 		{
-			/* the policy's functions may have run long: is it still the one? */
-			AcceptInvalidationMessages();
-			policy_of(call->key.organization, call->tool_server,
-					  call->tool_name, &policy_now);
-			if (!policy_equal(&policy, &policy_now))
+			if (policy_has_changed(call, &policy))
 				continue;
 
 			result = stored == NULL ? store_new(call, &policy, step) :

@@ -30,6 +30,7 @@
 #include "utils/timestamp.h"
 
 #include "clock.h"
+#include "compare.h"
 #include "direct.h"
 #include "event_log.h"
 #include "query.h"
@@ -273,12 +274,6 @@ link_from_result(uint64 row, Link *link)
 	link->kind = TextDatumGetCString(column(row, 2, &isnull));
 	link->has_previous = digest_column(row, 3, &link->previous);
 	(void) digest_column(row, 4, &link->hash);
-}
-
-static bool
-same_digest(const Sha256Digest *a, const Sha256Digest *b)
-{
-	return memcmp(a, b, sizeof(Sha256Digest)) == 0;
 }
 
 /*

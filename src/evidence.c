@@ -18,6 +18,7 @@
 #include "utils/snapmgr.h"
 
 #include "arguments.h"
+#include "compare.h"
 #include "compat.h"
 #include "event_log.h"
 #include "query.h"
@@ -108,12 +109,6 @@ digest_column(uint64 row, int number, Sha256Digest *digest)
 		memcpy(digest, VARDATA_ANY(DatumGetPointer(value)),
 			   sizeof(Sha256Digest));
 	return !isnull;
-}
-
-static bool
-same_digest(const Sha256Digest *a, const Sha256Digest *b)
-{
-	return memcmp(a, b, sizeof(Sha256Digest)) == 0;
 }
 
 typedef struct Verdict

@@ -27,6 +27,7 @@
 #include "utils/timestamp.h"
 
 #include "clock.h"
+#include "compare.h"
 #include "policy.h"
 #include "query.h"
 
@@ -272,14 +273,6 @@ load(void)
 	MemoryContextSwitchTo(old);
 	query_end(&scope);
 	cache = table;
-}
-
-static bool
-same_text(const char *a, const char *b)
-{
-	if (a == NULL || b == NULL)
-		return a == b;
-	return strcmp(a, b) == 0;
 }
 
 /*

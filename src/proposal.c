@@ -14,6 +14,7 @@
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
+#include "compare.h"
 #include "proposal.h"
 
 const char *
@@ -62,14 +63,6 @@ proposal_as_of(const ProposalRecord *stored, TimestampTz now,
 	return true;
 }
 
-static bool
-same_text(const char *a, const char *b)
-{
-	if (a == NULL || b == NULL)
-		return a == b;
-	return strcmp(a, b) == 0;
-}
-
 /*
  * The first bound field that a call gives another value than was bound, NULL
  * when none does.  The execution id is another matter: see reserve.
@@ -90,8 +83,7 @@ proposal_changed_field(const Binding *stored, const Binding *given)
 	if (given->policy_version != NULL &&
 		strcmp(stored->policy_version, given->policy_version) != 0)
 		return "policy_version";
-	if (memcmp(&stored->input_digest, &given->input_digest,
-			   sizeof(Sha256Digest)) != 0)
+	if (!same_digest(&stored->input_digest, &given->input_digest))
 		return "input";
 	if (!same_text(stored->operation_id, given->operation_id))
 		return "operation_id";
@@ -232,8 +224,7 @@ may_decide(const ProposalCall *call, ProposalStep *step)
 {
 	const ProposalRecord *record = &step->now;
 
-	if (memcmp(&call->binding_digest, &record->binding_digest,
-			   sizeof(Sha256Digest)) != 0)
+	if (!same_digest(&call->binding_digest, &record->binding_digest))
 		refuse(step, "changed_binding");
 	else if (!call->eligible)
 		refuse(step, "not_an_approver");
@@ -254,8 +245,7 @@ decide_vote(const ProposalCall *call, TimestampTz now, ProposalStep *step)
 
 	if (call->own_vote != VOTE_NONE)
 	{
-		if (memcmp(&call->binding_digest, &record->binding_digest,
-				   sizeof(Sha256Digest)) != 0)
+		if (!same_digest(&call->binding_digest, &record->binding_digest))
 			refuse(step, "changed_binding");
 		else if (call->own_vote != vote)
 			refuse(step, "already_voted");
@@ -368,8 +358,7 @@ decide_reserve(const ProposalCall *call, TimestampTz now, ProposalStep *step)
 
 	if (call->by_digest)
 	{
-		if (memcmp(&call->binding_digest, &record->binding_digest,
-				   sizeof(Sha256Digest)) != 0)
+		if (!same_digest(&call->binding_digest, &record->binding_digest))
 		{
 			step->again = false;
 			refuse(step, "changed_binding");

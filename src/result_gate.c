@@ -33,6 +33,7 @@
 #include "canonical_json.h"
 #include "claim_rows.h"
 #include "clock.h"
+#include "compare.h"
 #include "compat.h"
 #include "content_mark.h"
 #include "errors.h"
@@ -269,14 +270,6 @@ gate_datum(FunctionCallInfo fcinfo, const Gate *gate)
 }
 
 /* ----- expecting ----- */
-
-static bool
-same_text(const char *a, const char *b)
-{
-	if (a == NULL || b == NULL)
-		return a == b;
-	return strcmp(a, b) == 0;
-}
 
 static Datum
 correlation_argument(FunctionCallInfo fcinfo, int n)
